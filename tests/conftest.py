@@ -1,0 +1,29 @@
+"""What the project's own tests stand on: one PostgreSQL a session, one fresh database a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+
+from fixtures.postgres import Server, open_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = Path(__file__).parent.parent / "fixtures" / "horde" / "sql"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with open_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database_url(postgres: Server) -> Iterator[str]:
+    name = postgres.create_database()
+    yield postgres.url(name)
+    postgres.drop_database(name)
