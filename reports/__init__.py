@@ -1,0 +1,1 @@
+"""What a run found: its model, its file, and what is rendered from it."""

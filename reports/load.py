@@ -1,0 +1,53 @@
+"""Reads a report back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from reports.errors import AlteredReport, MismatchedVersion, UnreadableReport
+from reports.model import SCHEMA_VERSION, Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_report(path: Path) -> Report:
+    """Return the report in a file.
+
+    Raises `UnreadableReport`, `MismatchedVersion`, and `AlteredReport` when counts, verdict or exit code do
+    not follow from the rows.
+    """
+    stored = _read_object(path)
+    version = stored.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise MismatchedVersion(path, version, SCHEMA_VERSION)
+    derived = {name: stored.pop(name, None) for name in Report.model_computed_fields}
+    try:
+        report = Report.model_validate_json(json.dumps(stored))
+    except ValidationError as error:
+        raise UnreadableReport(path, _first(error)) from error
+    actual = report.model_dump(mode="json", include=set(derived))
+    if altered := [name for name in derived if derived[name] != actual[name]]:
+        raise AlteredReport(path, altered)
+    return report
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableReport(path, error.strerror or str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReport(path, f"it is no JSON ({error})") from error
+    if not isinstance(stored, dict):
+        raise UnreadableReport(path, "it holds no JSON object")
+    return stored
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(map(str, problem["loc"])) or "the report"
+    return f"{where}: {problem['msg']}"

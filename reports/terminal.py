@@ -1,0 +1,150 @@
+"""Prints a report's summary: what is wrong first, then the table, the verdict, and the line of counts."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from reports.model import RequirementResult, count
+from reports.text import closing_line, exchange_line, one_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reports.model import Exchange, Report
+
+# What fits on one screen; report.json holds all.
+SHOWN_FAILURES = 8
+SHOWN_EXCHANGES = 3
+REASON_LENGTH = 400
+
+_LEVELS = ("MUST", "SHOULD", "INFO")
+_COLUMNS = ("passed", "failed", "could_not_run", "not_declared", "not_selected", "no_check_yet")
+_VERDICT_STYLES = {
+    "conformant": "bold green",
+    "conformant so far": "bold green",
+    "not conformant": "bold red",
+    "nothing judged": "bold yellow",
+}
+
+
+def print_summary(report: Report, console: Console | None = None) -> None:
+    """Print the summary of a run; its last line always reads
+    `selected N / ran N / passed N / failed N / could not run N`.
+
+    Nothing that a target sent is taken as markup, control sequence or emoji.
+    """
+    out = _Printer(console or Console())
+    out.line(_heading(report), "bold")
+    if report.aborted is not None:
+        out.line(f"Nothing was judged: {one_line(report.aborted, REASON_LENGTH)}", "bold yellow")
+    else:
+        _print_problems(report, out)
+        for line in _areas(report.requirements):
+            out.line(line)
+        _print_ids(report, out)
+    out.line(f"verdict: {_verdict(report)}", _VERDICT_STYLES[report.verdict])
+    out.line(closing_line(report.counts))
+
+
+class _Printer:
+    """A console that prints text as text, one line a line, in any encoding."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print one line, left to the terminal to wrap, so that a pipe gets it whole."""
+        encoding = self.console.encoding
+        printable = visible(text).encode(encoding, "backslashreplace").decode(encoding)
+        self.console.print(Text(printable, style), soft_wrap=True)
+
+
+def _heading(report: Report) -> str:
+    target = report.target
+    fault = f", fault {target.fault}" if target.fault else ""
+    seconds = (report.ended_at - report.started_at).total_seconds()
+    return (
+        f"{report.harness.name} {report.harness.version} on {one_line(target.url, 100)} "
+        f"(profile {target.profile}{fault}, seed {report.seed}, {seconds:.0f} s)"
+    )
+
+
+def _print_problems(report: Report, out: _Printer) -> None:
+    rows = [row for row in report.requirements if row.verdict in ("failed", "could_not_run")]
+    rows.sort(
+        key=lambda row: (not report.counts_against(row), _LEVELS.index(row.level), row.verdict != "failed")
+    )
+    for row in rows[:SHOWN_FAILURES]:
+        _print_problem(row, report, out)
+    if hidden := rows[SHOWN_FAILURES:]:
+        out.line(f"and {len(hidden)} more: {_compact(hidden)}", "red")
+
+
+def _print_problem(row: RequirementResult, report: Report, out: _Printer) -> None:
+    counted = "" if report.counts_against(row) else " (not counted)"
+    style = "red" if report.counts_against(row) else "yellow"
+    out.line(
+        f"{row.id}  {row.level}  {row.verdict.replace('_', ' ')}{counted}  {one_line(row.statement, 200)}",
+        style,
+    )
+    out.line(f"    {one_line(row.reason or 'no reason given', REASON_LENGTH)}")
+    for exchange in _last_exchanges(row):
+        out.line(f"    {exchange_line(exchange)}", "dim")
+
+
+def _last_exchanges(row: RequirementResult) -> list[Exchange]:
+    deciding = next((check for check in row.checks if check.verdict == row.verdict), None)
+    return deciding.exchanges[-SHOWN_EXCHANGES:] if deciding else []
+
+
+def _areas(rows: list[RequirementResult]) -> list[str]:
+    # Not rich's table: it folds and crops cells on a narrow terminal, and numbers must stay whole.
+    lines = [_table_line("area", [name.replace("_", " ") for name in _COLUMNS])]
+    for area, members in _by_area(rows):
+        counts = count([row.verdict for row in members])
+        lines.append(_table_line(area, [str(getattr(counts, name) or "-") for name in _COLUMNS]))
+    return lines
+
+
+def _table_line(area: str, cells: list[str]) -> str:
+    widths = [len(name) + 2 for name in _COLUMNS]
+    return f"{area:<6}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _print_ids(report: Report, out: _Printer) -> None:
+    for verdict in ("no_check_yet", "not_declared"):
+        rows = [row for row in report.requirements if row.verdict == verdict]
+        if rows:
+            out.line(f"{verdict.replace('_', ' ')} ({len(rows)}): {_compact(rows)}", "dim")
+
+
+def _compact(rows: list[RequirementResult]) -> str:
+    """Return ids by area, numbers only after the first: `REQ-01 02 05, POP-19`."""
+    areas = (
+        " ".join([first.id, *(row.id.rpartition("-")[2] for row in rest)])
+        for _, (first, *rest) in _by_area(rows)
+    )
+    return visible(", ".join(areas))
+
+
+def _by_area(rows: list[RequirementResult]) -> Iterator[tuple[str, list[RequirementResult]]]:
+    for area, members in groupby(rows, key=lambda row: row.area):
+        yield area, list(members)
+
+
+def _verdict(report: Report) -> str:
+    unchecked = report.counts.no_check_yet
+    match report.verdict:
+        case "conformant so far" if unchecked:
+            return f"conformant so far: {unchecked} requirements have no check yet"
+        case "conformant so far":
+            return f"conformant so far: {report.counts.not_selected} requirements were not selected"
+        case "not conformant":
+            against = sum(report.counts_against(row) for row in report.requirements)
+            return f"not conformant: {against} requirements failed or could not run"
+        case other:
+            return other
