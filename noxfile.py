@@ -1,0 +1,108 @@
+"""The sessions of the project: what a person runs and what the CI runs are the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "docs", "tests", "conformance"]
+
+ROOT = Path(__file__).parent
+RUN_LOCK = "requirements.lock"
+DEV_LOCK = "requirements-dev.lock"
+
+# pytest rewrites its plugins anew in every run where bytecode may not be written: three seconds instead of one.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def install(session: nox.Session, lock: str, *, compiled: bool = False) -> None:
+    """Install what `lock` pins, by hash, and the project as it stands; a later run finds the former in place.
+
+    `compiled` writes the bytecode at once: servers that start side by side would each compile it for themselves.
+    """
+    session.install("--require-hashes", "-r", lock, env={"UV_COMPILE_BYTECODE": "1" if compiled else "0"})
+    # The lock holds the build backend, so that building the project asks no registry for one that is not pinned.
+    session.install("--no-deps", "--no-build-isolation", ".")
+
+
+@nox.session(tags=["ci"])
+def lint(session: nox.Session) -> None:
+    """Check rules and format with ruff."""
+    session.install("--require-hashes", "-r", DEV_LOCK)
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(tags=["ci"])
+def types(session: nox.Session) -> None:
+    """Check the types with mypy, strictly."""
+    install(session, DEV_LOCK)
+    session.run("mypy", *session.posargs)
+
+
+@nox.session(tags=["ci"])
+def docs(session: nox.Session) -> None:
+    """Build the documentation into docs/_build/html, or the folder given; a warning is an error."""
+    install(session, DEV_LOCK)
+    folder = session.posargs[0] if session.posargs else "docs/_build/html"
+    with tempfile.TemporaryDirectory() as doctrees:
+        session.run("sphinx-build", "-q", "-W", "--keep-going", "-E", "-d", doctrees, "docs", folder)
+    session.log(f"Read {folder}/index.html")
+
+
+@nox.session(tags=["ci"])
+def tests(session: nox.Session) -> None:
+    """Run the project's own tests; arguments after -- go to pytest."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(tags=["ci"])
+def conformance(session: nox.Session) -> None:
+    """Judge a server, the embedded reference by default: nox -s conformance -- --target URL."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("horde-conformance", "run", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def readme(session: nox.Session) -> None:
+    """Do what the README tells a newcomer to do, in a fresh clone of HEAD with an empty environment."""
+    commands = re.findall(
+        r"^python3 -m venv .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    if len(commands) < 2:
+        session.error(
+            "README.md no longer shows its two commands, each on a line that begins with `python3 -m venv`."
+        )
+    bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("git", "clone", "--quiet", str(ROOT), folder, external=True)
+        with session.chdir(folder):
+            for command in commands:
+                session.run("sh", "-c", command, external=True, env=bare, include_outer_env=False)
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Remake the two lock files; arguments after -- go to uv, for instance --upgrade."""
+    session.install("uv")
+    compiler = [
+        "uv",
+        "pip",
+        "compile",
+        "--quiet",
+        "--universal",
+        "--generate-hashes",
+        "--python-version",
+        "3.11",
+    ]
+    compiler += ["--custom-compile-command", "nox -s lock", *session.posargs, "pyproject.toml"]
+    session.run(*compiler, "--group", "build", "--output-file", RUN_LOCK)
+    session.run(*compiler, "--group", "dev", "--constraint", RUN_LOCK, "--output-file", DEV_LOCK)
