@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg2
 import pytest
 
 from fixtures.postgres import Server, open_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SCHEMA = Path(__file__).parent.parent / "fixtures" / "horde" / "sql"
 
 
 @pytest.fixture(scope="session")
