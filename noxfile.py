@@ -71,7 +71,7 @@ def conformance(session: nox.Session) -> None:
     session.run("horde-conformance", "run", *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", tags=["ci"])
 def readme(session: nox.Session) -> None:
     """Do what the README tells a newcomer to do, in a fresh clone of HEAD with an empty environment."""
     commands = re.findall(

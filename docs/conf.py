@@ -1,0 +1,61 @@
+"""How the documentation is built: what the code knows is read from the code, so that a page cannot drift from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer.main
+from conformance.catalogue import areas
+from conformance.cli import app as command_line
+from typer.cli import get_docs_for_click
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "horde-conformance"
+copyright = "the contributors to horde-conformance, Apache-2.0"
+extensions = ["myst_parser"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "horde-conformance"
+exclude_patterns = ["_build"]
+
+
+def requirements() -> str:
+    """The catalogue as Markdown: one section an area, one row a requirement."""
+    lines: list[str] = []
+    for area in areas():
+        lines += [f"## {area.area}: {area.title}", "", "| id | level | basis | judged on | statement |", "| --- " * 5 + "|"]
+        for row in area.requirement:
+            asked = ", ".join((*row.capabilities, *row.marks))
+            lines.append(f"| {row.id} | {row.level} | {row.basis} | {row.half}: {asked} | {escaped(row.statement)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """A statement as it may stand in a cell of a table."""
+    return text.replace("|", r"\|").replace("<", r"\<")
+
+
+def commands() -> str:
+    """The console command and its sub-commands as Markdown, one heading level down."""
+    command = typer.main.get_command(command_line)
+    context = command.make_context("horde-conformance", [], resilient_parsing=True)
+    text = get_docs_for_click(obj=command, ctx=context, name="horde-conformance")
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines()[1:])
+
+
+GENERATED = {"reference/requirements": requirements, "reference/commands": commands}
+
+
+def append(_: Sphinx, page: str, source: list[str]) -> None:
+    """Put what is generated for a page below what is written on it."""
+    if page in GENERATED:
+        source[0] += "\n" + GENERATED[page]() + "\n"
+
+
+def setup(sphinx: Sphinx) -> None:
+    """Let Sphinx fill the generated pages as it reads them."""
+    sphinx.connect("source-read", append)
