@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from reports.model import Counts, Exchange
@@ -29,15 +28,14 @@ def one_line(text: str, limit: int) -> str:
 
 def exchange_line(exchange: Exchange) -> str:
     """Return who asked what and what came back, with the start of a body that is no success, on one line."""
-    url = urlsplit(exchange.url)
-    path = f"{url.path}?{url.query}" if url.query else url.path or "/"
+    # Not urlsplit: it refuses some of the hosts that a person may have aimed at.
+    path = exchange.url.partition("://")[2].partition("/")[2]
+    asked = f"{exchange.method} /{one_line(path, 90)}"
     answer = str(exchange.status) if exchange.status is not None else exchange.error or "no answer"
-    line = (
-        f"{exchange.started:8.3f} s  {exchange.actor}  {exchange.method} {one_line(path, 90)}  ->  {answer}"
-    )
+    line = f"{exchange.started:8.3f} s  {exchange.actor}  {asked}  ->  {answer}"
     if exchange.status is not None and exchange.status >= 400 and exchange.response_body:
         line += f"  {one_line(exchange.response_body, 120)}"
-    return visible(line)
+    return " ".join(visible(line).splitlines())
 
 
 def closing_line(counts: Counts) -> str:
