@@ -1,0 +1,89 @@
+"""The control rule: an absence counts only when its positive control passed in the same check.
+
+A server that answers 404 to everything finds nothing, hands out nothing and changes nothing. So each helper that
+asserts an absence takes its control as an argument, and there is no other way to assert one (specification,
+section 2). A claim that is broken fails; a claim that holds while its control does not is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.actors import Job, Request
+from conformance.client import Answer
+from conformance.errors import CouldNotRun
+
+
+def not_found(answer: Answer, *, control: Callable[[], Answer]) -> None:
+    """What was asked for is not found. The control: asked for on its own route, by its own people, it is found.
+
+    Raises:
+        AssertionError: the answer is another than the profile's *not found*.
+        CouldNotRun: the control is not found either.
+    """
+    assert answer.not_found, f"expected not found, got {answer}"
+    found = control()
+    if not found.accepted:
+        raise CouldNotRun(f"the control is not found on its own route either: {found}")
+
+
+def refused(answer: Answer, *, control: Callable[[], Answer]) -> None:
+    """The call is refused with a 4xx. The control: the same call, made as it should be, is carried out.
+
+    Raises:
+        AssertionError: the call is carried out, or the target crashes on it.
+        CouldNotRun: the control is refused as well, or the target only asks for patience.
+    """
+    if answer.limited:
+        raise CouldNotRun(f"refused for its rate only: {answer}")
+    assert answer.refused, f"expected a refusal (4xx), got {answer}"
+    right = control()
+    if not right.accepted:
+        raise CouldNotRun(f"the control is refused as well: {right}")
+
+
+def receives_nothing(
+    pop: Callable[[], Job | None], *, of: Request, control: Callable[[], Job | None], because: str = ""
+) -> Job:
+    """A pop does not hand out the request. The control: directly afterwards the right worker is handed it.
+
+    A job belongs to the request when it is of one of the models that the request names, which are the check's own.
+
+    Raises:
+        AssertionError: the pop hands the request out.
+        CouldNotRun: the control is not handed it either.
+    """
+    got = pop()
+    wrongly = got is not None and (not of.models or got.model in of.models)
+    assert not wrongly, f"worker {got and got.worker.name} was handed {of.family} request {of.id}" + (
+        f", although {because}" if because else ""
+    )
+    right = control()
+    if right is None or (of.models and right.model not in of.models):
+        raise CouldNotRun(f"the control was not handed {of.family} request {of.id} either")
+    of.jobs += right.each()
+    return right
+
+
+def changes_nothing(
+    act: Callable[[], object], *, seen: Callable[[], Any], control: Callable[[], object]
+) -> None:
+    """An act leaves everything that `seen` looks at as it was. The control: the real act changes it.
+
+    Args:
+        act: what must change nothing.
+        seen: looks at the state; compared by equality.
+        control: the act that does change what `seen` looks at, done afterwards.
+
+    Raises:
+        AssertionError: the act changed what is seen.
+        CouldNotRun: the control changed nothing either, so that the look is blind.
+    """
+    before = seen()
+    act()
+    after = seen()
+    assert after == before, f"changed from {before!r} to {after!r}"
+    control()
+    if seen() == before:
+        raise CouldNotRun(f"the control changed nothing either: {before!r}")

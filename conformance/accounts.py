@@ -1,0 +1,92 @@
+"""The accounts of a run, obtained in the way that the profile names."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from conformance.actors import Account
+from conformance.client import Client
+from conformance.errors import BadOptions, CouldNotRun, TargetNotReady
+from conformance.stage import Cast
+
+
+def provide(client: Client) -> Cast:
+    """Requesters, trusted owners and an untrusted one, as many as the profile says.
+
+    Raises:
+        TargetNotReady: the target does not give them.
+        BadOptions: the profile lists keys, but the environment does not hold them.
+    """
+    method = client.profile.accounts.method
+    ways = {"test-user": _made, "listed": _listed}
+    if method not in ways:
+        raise BadOptions(
+            f"The profile obtains accounts by {method!r}, which is no way that we know.",
+            f"Set accounts.method to one of {', '.join(ways)}.",
+        )
+    try:
+        return ways[method](client)
+    except CouldNotRun as reason:
+        raise TargetNotReady(
+            f"The target gave no accounts: {reason}.",
+            "Start it so that it makes test users (AI Horde: HORDE_TEST_APIKEYS=1, on loopback), or list keys: "
+            'accounts.method = "listed" in the profile.',
+        ) from None
+
+
+def _made(client: Client) -> Cast:
+    """New accounts, named after this run: a second run beside this one must not renew their keys."""
+    wanted = client.profile.accounts
+    run = secrets.token_hex(4)
+
+    def make(role: str, *, trusted: bool, moderator: bool = False) -> Account:
+        name = f"{role} {run}"
+        body = client.profile.build(
+            "make_account",
+            {
+                "username": name,
+                "oauth_id": f"conformance-{name}",
+                "moderator": moderator,
+                "trusted": trusted,
+                "kudos": wanted.kudos,
+            },
+        )
+        answer = client.call("make_account", kind="make_account", actor=role, body=body)
+        if not answer.accepted:
+            raise CouldNotRun(str(answer))
+        return Account(role, str(answer.need("key")), str(answer.need("alias")), str(answer.need("id")))
+
+    cast = Cast(
+        requesters=[make(f"requester {i + 1}", trusted=False) for i in range(wanted.requesters)],
+        owners=[make(f"owner {i + 1}", trusted=True) for i in range(wanted.owners)],
+        untrusted=[make("untrusted owner", trusted=False)],
+    )
+    if "moderator" in client.profile.capabilities:
+        cast.moderators.append(make("moderator", trusted=True, moderator=True))
+    return cast
+
+
+def _listed(client: Client) -> Cast:
+    wanted = client.profile.accounts
+
+    def known(variable: str, role: str, count: int) -> list[Account]:
+        keys = [key.strip() for key in os.environ.get(variable, "").split(",") if key.strip()]
+        if len(keys) < count:
+            raise BadOptions(
+                f"The environment variable {variable} holds {len(keys)} keys where the profile asks for {count}.",
+                f"Set {variable} to {count} API keys, separated by commas.",
+            )
+        return [_look_up(client, f"{role} {i + 1}", key) for i, key in enumerate(keys[:count])]
+
+    return Cast(
+        requesters=known(wanted.requester_keys_variable, "requester", wanted.requesters),
+        owners=known(wanted.owner_keys_variable, "owner", wanted.owners),
+    )
+
+
+def _look_up(client: Client, role: str, key: str) -> Account:
+    answer = client.call("account", kind="account", actor=role, key=key)
+    if not answer.accepted:
+        raise CouldNotRun(str(answer))
+    return Account(role, key, str(answer.need("alias")), str(answer.need("id")))

@@ -1,0 +1,193 @@
+"""The console command `horde-conformance`, in one thin place: options in, a room's work, an exit code out."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from conformance import catalogue, faultmatrix, listing, reference, run
+from conformance import profile as profiles
+from conformance.errors import Exit, NothingMatches, Situation
+from fixtures.faults import FaultError
+from fixtures.postgres import PostgresError
+from reports import junit, terminal, write
+from reports.errors import ReportError
+
+app = typer.Typer(
+    help="Decides whether a chat server is what it claims.", no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+Patterns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PATTERN]...", help="Ids, areas or patterns: FAM-01, FAM, 'POP-1*'. All by default."
+    ),
+]
+ProfileOption = Annotated[str | None, typer.Option("--profile", help="A built-in profile or a TOML file.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        help="With --target: the target's database, for rows that look into it. Without: a PostgreSQL for the reference; embedded by default."
+    ),
+]
+Fault = Annotated[str | None, typer.Option("--fault", help="Put a named fault into the reference.")]
+
+
+@app.command("run")
+def run_command(
+    patterns: Patterns = None,
+    target: Annotated[
+        str | None, typer.Option(help="Root URL of the server to judge; the embedded reference by default.")
+    ] = None,
+    profile: ProfileOption = None,
+    database_url: DatabaseOption = None,
+    baseline: Annotated[str | None, typer.Option(help="SQL of the schema before the migration.")] = None,
+    migration: Annotated[str | None, typer.Option(help="SQL of the migration.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for report.json and junit.xml.")
+    ] = write.DEFAULT_DIRECTORY,
+    seed: Annotated[int | None, typer.Option(help="Seed of the examples; printed and in the report.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A SHOULD that fails makes the target not conformant.")
+    ] = False,
+    fault: Fault = None,
+) -> None:
+    """Judge a server and write report.json and junit.xml."""
+    if bool(baseline) != bool(migration):
+        raise typer.BadParameter("--baseline and --migration go together")
+    if fault and target:
+        raise typer.BadParameter("--fault goes with the embedded reference only, not with --target")
+    options = run.Options(
+        patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url, baseline=baseline,
+        migration=migration, seed=seed, strict=strict, fault=fault,
+    )  # fmt: skip
+    report = run.run(options)
+    write.write_report(report, out)
+    junit.write_junit(report, out)
+    terminal.print_summary(report)
+    raise typer.Exit(report.exit_code)
+
+
+@app.command("list")
+def list_command(
+    patterns: Patterns = None,
+    output: Annotated[
+        listing.Format, typer.Option("--format", help="How to print it.")
+    ] = listing.Format.TEXT,
+) -> None:
+    """List the requirements, and how many checks each has."""
+    sys.stdout.write(listing.requirements(catalogue.select(patterns or []), output))
+
+
+@app.command("explain")
+def explain_command(id: Annotated[str, typer.Argument(help="A requirement's id, such as POP-01.")]) -> None:
+    """Explain one requirement: its statement, where it comes from, what it needs, its checks."""
+    if id.upper() not in catalogue.requirements():
+        raise NothingMatches(f"There is no requirement {id!r}.", "`horde-conformance list` shows them all.")
+    sys.stdout.write(listing.explanation(id.upper()))
+
+
+@app.command("profile")
+def profile_command(
+    name: Annotated[str, typer.Argument(help="A built-in profile or a TOML file.")] = profiles.BASE,
+) -> None:
+    """Check a profile and print its text; the base profile shows every key."""
+    profiles.load(name)
+    sys.stdout.write(profiles.source(name))
+
+
+@app.command("reference")
+def reference_command(
+    database_url: DatabaseOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
+    fault: Fault = None,
+) -> None:
+    """Run the reference server alone, until Ctrl-C, for an implementer to play with."""
+    reference.serve(database_url, port, fault)
+
+
+@app.command("faults")
+def faults_command(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]...", help="Names of faults or ids that they break."),
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="List them; run nothing.")] = False,
+    named_only: Annotated[
+        bool, typer.Option("--named-only", help="Judge only the requirement that each fault names.")
+    ] = False,
+    write_to: Annotated[
+        Path | None, typer.Option("--write", help="Write the table, fault by requirement, to this file.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=8, help="Faults judged at the same time.")] = 2,
+) -> None:
+    """Put each named fault into the reference and see which requirements turn red."""
+    chosen = faultmatrix.choose(patterns or [])
+    if list_only:
+        sys.stdout.write(faultmatrix.listed(chosen))
+        return
+    findings = faultmatrix.judge(
+        chosen, named_only=named_only, jobs=jobs, on_finding=lambda f: errors.print(f.line())
+    )
+    if write_to:
+        write.write_text(write_to, faultmatrix.table(findings))
+    raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
+
+
+def _stop(_signal: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _say(what: str, hint: str) -> None:
+    errors.print(what, style="bold red")
+    if hint:
+        errors.print(hint)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command; every named situation becomes two sentences and an exit code."""
+    # So that a `kill` runs the same clean-up as Ctrl-C.
+    signal.signal(signal.SIGTERM, _stop)
+    sys.exit(_guarded(lambda: app(args=argv, standalone_mode=False)))
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        return code if isinstance(code, int) else Exit.CONFORMANT
+    except typer.Exit as done:
+        return done.exit_code
+    except Situation as situation:
+        _say(situation.what, situation.hint)
+        return situation.exit
+    except FaultError as error:
+        _say(error.what, error.hint)
+        return Exit.USAGE
+    except PostgresError as error:
+        _say(f"{error}.", error.hint)
+        return Exit.COULD_NOT_RUN
+    except ReportError as error:
+        _say(str(error), "")
+        return Exit.USAGE
+    except KeyboardInterrupt:
+        _say("Interrupted; what was started has been ended.", "")
+        return Exit.COULD_NOT_RUN
+    except Exception as error:
+        return _usage(error)
+
+
+def _usage(error: Exception) -> int:
+    # Typer's own click raises these for options; it prints them itself only in standalone mode.
+    show = getattr(error, "show", None)
+    if show is None:
+        raise error
+    show()
+    return Exit.USAGE

@@ -1,0 +1,258 @@
+"""The one HTTP client: speaks the profile's protocol and records every exchange with its times."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import httpx
+
+from conformance.errors import CouldNotRun
+from conformance.profile import Profile, dig
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One call and its answer. Times are seconds of the monotonic clock; `status` is None where no answer came."""
+
+    actor: str
+    operation: str
+    method: str
+    url: str
+    request_headers: Mapping[str, str]
+    request_body: str | None
+    status: int | None
+    response_headers: Mapping[str, str]
+    response_body: str | None
+    started: float
+    ended: float
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a target answered to one operation; suites ask it questions and never see a status code."""
+
+    exchange: Exchange
+    profile: Profile
+    kind: str
+    body: Any
+    status: int
+
+    @property
+    def accepted(self) -> bool:
+        """Carried out: one of the profile's statuses for this operation, and a JSON object or array."""
+        return self.status in self.profile.statuses[self.kind] and isinstance(self.body, dict | list)
+
+    @property
+    def refused(self) -> bool:
+        """A refusal: any 4xx save 429 (which says *later*, not *no*)."""
+        return 400 <= self.status < 500 and self.status != 429
+
+    @property
+    def limited(self) -> bool:
+        """Still refused for its rate after the profile's patience: neither carried out nor refused."""
+        return self.status == 429
+
+    @property
+    def crashed(self) -> bool:
+        """A 5xx."""
+        return self.status >= 500
+
+    @property
+    def code(self) -> Any:
+        """The error's code at the profile's place, or None."""
+        return dig(self.body, self.profile.errors.code)
+
+    @property
+    def message(self) -> Any:
+        """The error's sentence at the profile's place, or None."""
+        return dig(self.body, self.profile.errors.message)
+
+    def _missing(self, codes: tuple[str, ...]) -> bool:
+        return self.status in self.profile.statuses["not_found"] and (not codes or self.code in codes)
+
+    @property
+    def not_found(self) -> bool:
+        """The answer that the profile gives for a request that does not exist."""
+        return self._missing(self.profile.errors.not_found_codes)
+
+    @property
+    def job_not_found(self) -> bool:
+        """The answer that the profile gives for a generation that does not exist."""
+        return self._missing(self.profile.errors.job_not_found_codes)
+
+    @property
+    def header_names(self) -> frozenset[str]:
+        """The header names, in lower case, save those that the profile calls incidental."""
+        return frozenset(h.lower() for h in self.exchange.response_headers) - set(
+            self.profile.headers.incidental
+        )
+
+    def read(self, name: str, default: Any = None) -> Any:
+        """A field of ours, read where the profile has it."""
+        return self.profile.read(self.kind, name, self.body, default)
+
+    def need(self, name: str) -> Any:
+        """A field of ours that the story cannot go on without.
+
+        Raises:
+            CouldNotRun: it is not there.
+        """
+        value = self.read(name)
+        if value is None:
+            raise CouldNotRun(f"the answer to {self} has no {name}")
+        return value
+
+    def __str__(self) -> str:
+        said = f" {self.code}" if self.code else ""
+        return f"{self.exchange.method} {self.exchange.url} → {self.status}{said}"
+
+
+@dataclass
+class Recorder:
+    """The exchanges of one check, in the order in which they ended; safe to use from several threads."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, exchange: Exchange) -> None:
+        with self._lock:
+            self.exchanges.append(exchange)
+
+    def take(self) -> list[Exchange]:
+        """The exchanges so far; the recorder begins anew."""
+        with self._lock:
+            taken, self.exchanges = self.exchanges, []
+        return taken
+
+
+class Client:
+    """Calls operations of a profile on one target. Safe to use from several threads."""
+
+    def __init__(self, url: str, profile: Profile) -> None:
+        self.url = url.rstrip("/")
+        self.profile = profile
+        self.recorder = Recorder()
+        limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+        self._http = httpx.Client(
+            timeout=profile.timings.answer, limits=limits, trust_env=False, follow_redirects=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def call(
+        self,
+        operation: str,
+        *,
+        kind: str,
+        actor: str,
+        key: str | None = None,
+        body: Any = None,
+        raw: bytes | None = None,
+        path: str | None = None,
+        timeout: float | None = None,
+        **ids: str,
+    ) -> Answer:
+        """Carry out one operation and give the answer, whatever it is.
+
+        Args:
+            operation: a name in the profile's routes.
+            kind: the answer's kind: a name in the profile's statuses and answer fields.
+            actor: who calls, for the record.
+            key: the API key to send; None sends none.
+            body: JSON-serialisable; raw: bytes to send as they are instead.
+            path: a path to use instead of the route's (base path included), for spellings of ids.
+            ids: values for the route's placeholders, used as they are.
+
+        Raises:
+            CouldNotRun: no answer came: refused, reset, timed out.
+        """
+        method, route = self.profile.route(operation, **ids)
+        headers = {self.profile.headers.client_agent: self.profile.client_agent}
+        if key is not None:
+            headers[self.profile.headers.key] = key
+        content = raw
+        if raw is None and body is not None:
+            content = json.dumps(body, ensure_ascii=True).encode()
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        url = self.url + (path if path is not None else route)
+        patience = self.profile.rate_limit.longest_wait
+        for _ in range(self.profile.rate_limit.retries + 1):
+            answer = self._once(operation, kind, actor, method, url, headers, content, timeout)
+            wait = _time_to_wait(answer) if answer.limited else None
+            if wait is None or wait > patience:
+                return answer
+            patience -= wait
+            time.sleep(wait)
+        return answer
+
+    def _once(
+        self,
+        operation: str,
+        kind: str,
+        actor: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        timeout: float | None,
+    ) -> Answer:
+        started = time.monotonic()
+        text = None if content is None else content.decode("utf-8", "backslashreplace")
+        common = {
+            "actor": actor,
+            "operation": operation,
+            "method": method,
+            "url": url,
+            "request_headers": dict(headers),
+        }
+        try:
+            response = self._http.request(
+                method, url, headers=headers, content=content, timeout=timeout or self.profile.timings.answer
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            self.recorder.add(
+                Exchange(**common, request_body=text, status=None, response_headers={}, response_body=None,
+                         started=started, ended=time.monotonic(), error=reason)
+            )  # fmt: skip
+            raise CouldNotRun(f"no answer to {method} {url}: {reason}") from None
+        exchange = Exchange(
+            **common,
+            request_body=text,
+            status=response.status_code,
+            response_headers=dict(response.headers),
+            response_body=response.text,
+            started=started,
+            ended=time.monotonic(),
+        )
+        self.recorder.add(exchange)
+        return Answer(exchange, self.profile, kind, _json(response), response.status_code)
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _time_to_wait(answer: Answer) -> float | None:
+    """Seconds that a refusal for its rate asks us to wait; None where it names no time in seconds."""
+    for name, value in answer.exchange.response_headers.items():
+        if name.lower() == "retry-after":
+            try:
+                return max(0.05, float(value))
+            except ValueError:
+                return None
+    return None

@@ -1,0 +1,68 @@
+"""The target's database, where we may read or write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.exc import SQLAlchemyError
+
+from conformance.errors import CouldNotRun
+
+Row = dict[str, Any]
+
+
+class Database:
+    """Runs the profile's statements; each in a transaction of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = sqlalchemy.create_engine(_psycopg2(url), pool_pre_ping=True)
+
+    def close(self) -> None:
+        """Give all connections back to the server."""
+        self.engine.dispose()
+
+    def rows(self, statement: str, **values: Any) -> list[Row]:
+        """The rows of a statement.
+
+        Raises:
+            CouldNotRun: the profile has no such statement, or the database refuses it.
+        """
+        with self.session() as connection:
+            result = connection.execute(_text(statement), values)
+            return [dict(row._mapping) for row in result] if result.returns_rows else []
+
+    def run(self, statement: str, **values: Any) -> int:
+        """Run a statement and give the number of rows that it touched.
+
+        Raises:
+            CouldNotRun: the profile has no such statement, or the database refuses it.
+        """
+        with self.session() as connection:
+            return connection.execute(_text(statement), values).rowcount
+
+    @contextmanager
+    def session(self) -> Iterator[sqlalchemy.Connection]:
+        """One connection, in one transaction that is committed at the end.
+
+        Raises:
+            CouldNotRun: the database refuses what is done in it.
+        """
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise CouldNotRun(f"the database refuses: {str(error).splitlines()[0]}") from None
+
+
+def _text(statement: str) -> sqlalchemy.TextClause:
+    if not statement.strip():
+        raise CouldNotRun("the profile has no such SQL statement")
+    return sqlalchemy.text(statement)
+
+
+def _psycopg2(url: str) -> sqlalchemy.URL:
+    return sqlalchemy.make_url(url).set(drivername="postgresql+psycopg2")

@@ -1,0 +1,144 @@
+"""Which requirements turn red when a named fault is put into the reference: the proof that the checks can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from multiprocessing import get_context
+
+from conformance import run
+from conformance.errors import NothingMatches, Situation
+from fixtures import faults
+from fixtures.faults import Fault
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one fault did: the ids that failed, those that could not run, and whether that is what it says."""
+
+    fault: str
+    breaks: str
+    also: tuple[str, ...]
+    red: tuple[str, ...]
+    stopped: tuple[str, ...]
+    named_only: bool
+    problem: str = ""
+
+    @property
+    def right(self) -> bool:
+        """The named requirement failed and, in a whole run, exactly its named consequences with it."""
+        if self.problem:
+            return False
+        if self.named_only:
+            return self.breaks in self.red
+        return set(self.red) == {self.breaks, *self.also}
+
+    def line(self) -> str:
+        """One line for a person."""
+        if self.problem:
+            return f"{self.fault}: {self.problem}"
+        said = f"{self.fault} ({self.breaks}): " + (", ".join(self.red) or "nothing") + " red"
+        if self.stopped:
+            said += f"; could not run: {', '.join(self.stopped)}"
+        missing, extra = {self.breaks, *self.also} - set(self.red), set(self.red) - {self.breaks, *self.also}
+        if not self.right:
+            said += "".join(
+                [
+                    f"; EXPECTED BUT NOT RED: {', '.join(sorted(missing))}" if missing else "",
+                    f"; RED BUT NOT EXPECTED: {', '.join(sorted(extra))}" if extra else "",
+                ]
+            )
+        return said
+
+
+def choose(patterns: Iterable[str]) -> list[Fault]:
+    """The faults that the patterns name: by a fault's name or by the id that it breaks.
+
+    Raises:
+        NothingMatches: a pattern names none.
+    """
+    known = list(faults.known().values())
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matched = {
+            f.name
+            for f in known
+            if fnmatchcase(f.name, pattern)
+            or fnmatchcase(f.breaks, pattern.upper())
+            or f.breaks.startswith(f"{pattern.upper()}-")
+        }
+        if not matched:
+            raise NothingMatches(
+                f"The pattern {pattern!r} names no fault.",
+                "`horde-conformance faults --list` shows them all.",
+            )
+        chosen |= matched
+    return [f for f in known if not patterns or f.name in chosen]
+
+
+def listed(chosen: Iterable[Fault]) -> str:
+    """The faults, one line each."""
+    return "".join(f"{f.name:44} {f.breaks:7} {f.summary}\n" for f in chosen)
+
+
+def judge(
+    chosen: list[Fault],
+    *,
+    named_only: bool = False,
+    jobs: int = 2,
+    on_finding: Callable[[Finding], None] = lambda f: None,
+) -> list[Finding]:
+    """Put each fault into a reference of its own and run the suites on it, `jobs` at a time.
+
+    Args:
+        named_only: run only the checks of the requirement that the fault names.
+    """
+    findings = []
+    one = partial(_judge, named_only=named_only)
+    # Each in a fresh process: pytest and the suites keep state of their own in a process.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for finding in pool.map(one, [f.name for f in chosen]):
+            findings.append(finding)
+            on_finding(finding)
+    return findings
+
+
+def _judge(name: str, *, named_only: bool) -> Finding:
+    fault = faults.get(name)
+    found = partial(Finding, fault.name, fault.breaks, fault.also, named_only=named_only)
+    try:
+        report = run.run(run.Options(patterns=(fault.breaks,) if named_only else (), fault=name, seed=1))
+    except Situation as situation:
+        return found((), (), problem=situation.what)
+    if report.aborted:
+        return found((), (), problem=report.aborted)
+    red = tuple(r.id for r in report.requirements if r.verdict == "failed")
+    stopped = tuple(r.id for r in report.requirements if r.verdict == "could_not_run")
+    return found(red, stopped)
+
+
+def table(findings: list[Finding]) -> str:
+    """The table, fault by requirement, in Markdown."""
+    known = faults.known()
+    lines = [
+        "# Faults of the reference",
+        "",
+        "Made by `horde-conformance faults --write docs/reference/faults.md`; not to be edited by hand.",
+        "Each row is a run of the whole catalogue on the reference with one small programming error in it: the",
+        "requirement that the fault names, the others that rightly failed with it, and those whose story could no",
+        "longer be told.",
+        "",
+        "| fault | the error | names | also red | could not run |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {f.fault} | {known[f.fault].summary} | {f.breaks}{'' if f.breaks in f.red else ' (not red!)'} "
+        f"| {', '.join(i for i in f.red if i != f.breaks)} | {', '.join(f.stopped)} |"
+        for f in findings
+    ]
+    right = sum(f.right for f in findings)
+    lines += ["", f"{len(findings)} faults, {right} caught as they say.", ""]
+    return "\n".join(lines)

@@ -1,0 +1,200 @@
+"""The pytest plugin that turns checks into verdicts.
+
+It drops the checks that a run does not select, gives each its stage, and keeps what came of it: an assertion that
+does not hold is *failed*; everything else that stops a story is *could not run*, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+
+import pytest
+
+from conformance import catalogue
+from conformance.checks import MARK
+from conformance.client import Exchange
+from conformance.errors import BadCatalogue, CouldNotRun
+from conformance.stage import Resources, Stage
+from reports import model
+
+STAGE = pytest.StashKey[Stage]()
+
+
+@dataclass
+class Outcomes:
+    """What a run of the suites found out, by requirement id."""
+
+    checked: set[str] = field(default_factory=set)
+    results: dict[str, list[model.CheckResult]] = field(default_factory=dict)
+
+
+class VerdictPlugin:
+    """Runs the checks of the selected ids and collects their results."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        selected: set[str],
+        started: float,
+        on_result: Callable[[str, model.CheckResult], None] = lambda id, result: None,
+    ) -> None:
+        self.resources = resources
+        self.selected = selected
+        self.started = started
+        self.on_result = on_result
+        self.outcomes = Outcomes()
+        self.errors: list[str] = []
+
+    @pytest.fixture
+    def stage(self, request: pytest.FixtureRequest) -> Iterator[Stage]:
+        """The stage of one check."""
+        stage = Stage(self.resources, request.node.name)
+        request.node.stash[STAGE] = stage
+        self.resources.client.recorder.take()
+        yield stage
+        stage.tidy()
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Register the mark that `check` sets."""
+        config.addinivalue_line("markers", f"{MARK}(id, half): the requirement that a check judges")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A suite that does not import is the harness's own mistake: no run may pass without it."""
+        if report.failed:
+            self.errors.append(f"{report.nodeid}: {report.longrepr}")
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the checks of the selected rows; those that look at the whole queue come last."""
+        kept, dropped = [], []
+        for item in items:
+            requirement, half = _judged(item)
+            self.outcomes.checked.add(requirement.id)
+            (kept if self._wanted(requirement, half) else dropped).append(item)
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = sorted(kept, key=lambda item: "alone" in _judged(item)[0].marks)
+
+    def _wanted(self, requirement: catalogue.Requirement, half: str) -> bool:
+        capabilities = self.resources.client.profile.capabilities
+        if requirement.id not in self.selected or not requirement.declared(capabilities):
+            return False
+        return "chat" in capabilities or half == "text"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None | pytest.TestReport]:
+        """Keep the verdict of a check's call, or of a stage that could not be set."""
+        report = yield
+        # A tidying that fails says nothing about the story that was told.
+        if call.when == "call" or (call.when == "setup" and call.excinfo is not None):
+            self._keep(item, call)
+        return report  # type: ignore[return-value]  # what a wrapper returns is the hook's result
+
+    def _keep(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        requirement, _ = _judged(item)
+        verdict, reason = _verdict(call.excinfo.value if call.excinfo else None)
+        stage = item.stash.get(STAGE, None)
+        exchanges = self.resources.client.recorder.take()
+        result = model.CheckResult(
+            name=item.name,
+            verdict=verdict,
+            reason=reason,
+            seconds=max(0.0, call.duration),
+            notes=stage.notes if stage else {},
+            exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
+        )
+        self.outcomes.results.setdefault(requirement.id, []).append(result)
+        self.on_result(requirement.id, result)
+
+    def _evidence(self, exchange: Exchange) -> model.Exchange:
+        return model.Exchange(
+            actor=exchange.actor,
+            method=exchange.method,
+            url=exchange.url,
+            request_headers=dict(exchange.request_headers),
+            request_body=_short(exchange.request_body),
+            status=exchange.status,
+            response_headers=dict(exchange.response_headers),
+            response_body=_short(exchange.response_body),
+            started=max(0.0, exchange.started - self.started),
+            seconds=max(0.0, exchange.ended - exchange.started),
+            error=exchange.error,
+        )
+
+
+# The last exchanges of a failed check tell how it failed; more than these nobody reads.
+_EVIDENCE = 30
+_BODY = 4000
+
+
+def _short(text: str | None) -> str | None:
+    if text is None or len(text) <= _BODY:
+        return text
+    return f"{text[:_BODY]}… ({len(text)} characters)"
+
+
+def _judged(item: pytest.Item) -> tuple[catalogue.Requirement, str]:
+    mark = item.get_closest_marker(MARK)
+    requirement = catalogue.requirements().get(mark.args[0]) if mark else None
+    if mark is None or requirement is None:
+        raise BadCatalogue(
+            f"The check {item.nodeid} judges no requirement of the catalogue.", "Mark it with @check(ID)."
+        )
+    half = mark.kwargs["half"]
+    if half is None:
+        half = str(item.callspec.params["family"])  # type: ignore[attr-defined]  # set by parametrize
+    return requirement, half
+
+
+def _verdict(error: BaseException | None) -> tuple[model.CheckVerdict, str | None]:
+    if error is None:
+        return "passed", None
+    if isinstance(error, AssertionError):
+        return "failed", _sentence(error) or "an assertion without a sentence does not hold"
+    if isinstance(error, CouldNotRun):
+        return "could_not_run", str(error)
+    # Neither said by a check nor by an actor: an answer of a shape that nobody foresaw. Not judged, never passed.
+    return "could_not_run", f"{type(error).__name__}: {error}"
+
+
+def _sentence(error: BaseException) -> str:
+    # pytest adds the compared values under the sentence; one line says what broke.
+    return str(error).split("\nassert ")[0].strip()
+
+
+# Only what the suites need: other people's plugins and settings must not reach into a verdict.
+_PLUGINS = (
+    "hypothesispytest",
+    "locust",
+    "schemathesis",
+    "xdist",
+    "cacheprovider",
+    "terminal",
+    "junitxml",
+    "faulthandler",
+)
+ARGUMENTS = (
+    "--pyargs", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",
+    *(f"-pno:{name}" for name in _PLUGINS),
+)  # fmt: skip
+
+
+def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
+    """Run the suites in this process and give what they found.
+
+    Raises:
+        BadCatalogue: a suite does not import, or names no requirement.
+    """
+    code = pytest.main([*ARGUMENTS, suites], plugins=[plugin])
+    if plugin.errors or code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+        raise BadCatalogue(
+            "The suites could not be collected: "
+            + ("; ".join(plugin.errors) or f"pytest ended with {code!r}."),
+            "This is a mistake in the harness, not in your target; please report it.",
+        )
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return plugin.outcomes

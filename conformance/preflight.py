@@ -1,0 +1,79 @@
+"""Before anything is judged: a heartbeat, accounts, and one text round trip.
+
+A target on which these do not work is not judged at all, for every verdict would be about something else.
+"""
+
+from __future__ import annotations
+
+from conformance import accounts
+from conformance.actors import Family
+from conformance.client import Client
+from conformance.errors import CouldNotRun, TargetNotReady
+from conformance.stage import Cast, Resources, Stage
+
+
+def heartbeat(client: Client) -> None:
+    """The target answers its heartbeat.
+
+    Raises:
+        TargetNotReady: it does not, within the profile's time for it.
+    """
+    try:
+        answer = client.call(
+            "heartbeat", kind="heartbeat", actor="harness", timeout=client.profile.timings.preflight
+        )
+    except CouldNotRun as reason:
+        raise TargetNotReady(
+            f"The target does not answer: {reason}.",
+            "Is it running, and is the URL that of its root (without /api/v2)?",
+        ) from None
+    if not answer.accepted:
+        raise TargetNotReady(
+            f"The target's heartbeat is not one: {answer}.",
+            "Does the profile name the right base path and routes?",
+        )
+
+
+def round_trip(resources: Resources) -> None:
+    """A text request is submitted, handed out, answered and read.
+
+    Raises:
+        TargetNotReady: one of these does not happen.
+    """
+    stage = Stage(resources, "preflight")
+    try:
+        _tell(stage)
+    except CouldNotRun as reason:
+        raise TargetNotReady(
+            f"A text request did not make its round trip: {reason}.",
+            "The text family must work before chat can be judged; try it by hand with the calls that the reason names.",
+        ) from None
+    finally:
+        stage.tidy()
+
+
+def _tell(stage: Stage) -> None:
+    model = stage.model()
+    request = stage.text(model, content="One round trip.")
+    job = stage.text_worker(model).pop_job(request)
+    if job.prompt != request.prompt:
+        raise CouldNotRun(f"the worker was handed the prompt {job.prompt!r} instead of {request.prompt!r}")
+    words = f"An answer of {stage.unique()}."
+    job.worker.reply(job, words)
+    status = request.status()
+    if (
+        not status.done
+        or [g.text for g in status.generations] != [words]
+        or request.family is not Family.TEXT
+    ):
+        raise CouldNotRun(f"its status does not show the worker's reply: {status.answer.body}")
+
+
+def ready(client: Client) -> Cast:
+    """The accounts, once heartbeat and accounts work; the round trip is yet to be made.
+
+    Raises:
+        TargetNotReady: one of them does not.
+    """
+    heartbeat(client)
+    return accounts.provide(client)

@@ -1,0 +1,319 @@
+"""Profiles: what a target's protocol calls things, how fast it is, and what it claims.
+
+No check names a route, a field or a status of its own: it asks the profile. `profiles/aihorde.toml` holds every
+key; a profile file `extends` it (by default) and gives only what differs. A key that the base does not have is an
+error, so that a typing error cannot pass for a setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from conformance.catalogue import CAPABILITIES, Capability
+from conformance.errors import BadProfile, UnknownProfile
+
+BASE = "aihorde"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Headers(_Part):
+    key: str
+    client_agent: str
+    incidental: tuple[str, ...]
+
+
+class Errors(_Part):
+    code: str
+    message: str
+    not_found_codes: tuple[str, ...]
+    job_not_found_codes: tuple[str, ...]
+
+
+class Limits(_Part):
+    concurrency: int
+    n: int
+    max_length_minimum: int
+    max_length_maximum: int
+    body_bytes: int
+
+
+class Timings(_Part):
+    """Seconds."""
+
+    answer: float
+    preflight: float
+    settlement: float
+    balance: float
+    statistics: float
+    speed: float
+    positions: float
+    worker_refresh: float
+    cleaner: float
+
+
+class RateLimit(_Part):
+    retries: int
+    longest_wait: float
+
+
+class Tokens(_Part):
+    characters: int
+    floor: int
+
+    def of(self, text: str, max_length: int) -> int:
+        """The estimate of a text's tokens: at least the floor, at most `max_length` (specification, section 1)."""
+        return min(max(self.floor, -(-len(text) // self.characters)), max_length)
+
+
+class Accounts(_Part):
+    method: str
+    requesters: int
+    owners: int
+    workers_per_owner: int
+    kudos: int
+    requester_keys_variable: str
+    owner_keys_variable: str
+
+
+class Models(_Part):
+    template: str
+    known: str
+
+
+class Workers(_Part):
+    validated_bridge: str
+    unvalidated_bridge: str
+
+
+class Eligibility(_Part):
+    rules: tuple[str, ...]
+
+
+class Money(_Part):
+    """Kudos."""
+
+    submit_fee: float
+    finish_fee: float
+    rounding: float
+
+
+class Database(_Part):
+    """SQL statements; an empty one is one that the target does not have."""
+
+    ledger: str
+    request_row: str
+    generation_rows: str
+    generation_row: str
+    lock_generation: str
+    expire_request: str
+    expire_generation: str
+    copy_request: str
+    generation_column: str
+    reply_columns: tuple[str, ...]
+    content_tables: tuple[str, ...]
+
+
+class Migration(_Part):
+    baseline: str
+    file: str
+    tables: dict[str, int]
+    discriminator: str
+    operation_key_index: str
+    worker_indexes: tuple[str, ...]
+
+
+class Server(_Part):
+    command: tuple[str, ...]
+
+
+class Profile(_Part):
+    """One target's protocol. Frozen; `with_capabilities` and `with_migration` give changed copies."""
+
+    name: str
+    extends: str
+    base_path: str
+    client_agent: str
+    capabilities: frozenset[Capability]
+    routes: dict[str, str]
+    headers: Headers
+    statuses: dict[str, tuple[int, ...]]
+    errors: Errors
+    body: dict[str, dict[str, str]]
+    answer: dict[str, dict[str, str]]
+    limits: Limits
+    timings: Timings
+    rate_limit: RateLimit
+    tokens: Tokens
+    accounts: Accounts
+    models: Models
+    workers: Workers
+    eligibility: Eligibility
+    money: Money
+    database: Database
+    migration: Migration
+    server: Server
+
+    def with_capabilities(self, *added: Capability, without: frozenset[str] = frozenset()) -> Profile:
+        """This profile with capabilities added and taken away."""
+        return self.model_copy(update={"capabilities": (self.capabilities | set(added)) - without})
+
+    def with_migration(self, baseline: str, file: str) -> Profile:
+        """This profile with the two files that the migration's suite runs, and the capability for it."""
+        update = {"migration": self.migration.model_copy(update={"baseline": baseline, "file": file})}
+        return self.model_copy(update=update).with_capabilities("migration")
+
+    def route(self, operation: str, **ids: str) -> tuple[str, str]:
+        """The method and the path, base path included, of an operation."""
+        method, _, path = self.routes[operation].partition(" ")
+        for name, value in ids.items():
+            path = path.replace("{" + name + "}", value)
+        return method, self.base_path + path
+
+    def build(self, operation: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """A request's body: each field of ours set at the place where this protocol has it.
+
+        Raises:
+            KeyError: the profile has no such field; a mistake in a suite, not in a target.
+        """
+        body: dict[str, Any] = {}
+        for name, value in fields.items():
+            put(body, self.body[operation][name], value)
+        return body
+
+    def read(self, kind: str, name: str, data: Any, default: Any = None) -> Any:
+        """A field of ours read out of an answer, or the default where the answer has none."""
+        return dig(data, self.answer[kind][name], default)
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> None:
+    """Set a dotted path in nested objects, making the objects on the way and merging objects at its end."""
+    *parents, last = path.split(".")
+    for parent in parents:
+        body = body.setdefault(parent, {})
+    if isinstance(value, dict) and isinstance(body.get(last), dict):
+        body[last] = {**value, **body[last]}
+    else:
+        body[last] = value
+
+
+def dig(data: Any, path: str, default: Any = None) -> Any:
+    """The value at a dotted path in nested objects, or the default where there is none."""
+    for part in path.split("."):
+        if not isinstance(data, dict) or part not in data:
+            return default
+        data = data[part]
+    return data
+
+
+def built_in() -> list[str]:
+    """The names of the profiles that come with the harness."""
+    folder = files("conformance") / "profiles"
+    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+
+
+def load(name_or_path: str) -> Profile:
+    """The profile of that name, or in that TOML file.
+
+    Raises:
+        UnknownProfile: neither a built-in name nor a file.
+        BadProfile: unreadable TOML, an unknown key, a wrong type.
+    """
+    data = _merged(name_or_path, seen=())
+    try:
+        return Profile.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadProfile(
+            f"The profile {name_or_path!r} has a bad value at {place}: {first['msg']}.", _hint(first)
+        ) from None
+
+
+def _hint(error: Any) -> str:
+    if error["loc"][:1] == ("capabilities",):
+        return "The capabilities are: " + ", ".join(CAPABILITIES) + "."
+    return "`horde-conformance profile aihorde` prints every key with its default."
+
+
+def source(name_or_path: str) -> str:
+    """The TOML text of a profile.
+
+    Raises:
+        UnknownProfile: neither a built-in name nor a file.
+    """
+    if name_or_path in built_in():
+        return (files("conformance") / "profiles" / f"{name_or_path}.toml").read_text("utf-8")
+    path = Path(name_or_path)
+    if not path.is_file():
+        close = difflib.get_close_matches(name_or_path, built_in(), n=1)
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        raise UnknownProfile(
+            f"There is no profile {name_or_path!r}: it is neither a built-in name nor a file.",
+            f"{meant}Built in are {', '.join(built_in())}; otherwise give the path of a TOML file.",
+        )
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadProfile(
+            f"The profile {name_or_path!r} cannot be read: {error}.", "Give a TOML file in UTF-8."
+        ) from None
+
+
+def _merged(name_or_path: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    text = source(name_or_path)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadProfile(
+            f"The profile {name_or_path!r} is not valid TOML: {error}.", "Mend the line it names."
+        ) from None
+    if name_or_path == BASE:
+        return data
+    parent = data.get("extends", BASE)
+    if not isinstance(parent, str) or parent in (*seen, name_or_path):
+        raise BadProfile(
+            f"The profile {name_or_path!r} extends {parent!r}.",
+            f"Extend a built-in profile such as {BASE!r}.",
+        )
+    base = _merged(parent, (*seen, name_or_path))
+    for key in _unknown(data, base):
+        close = difflib.get_close_matches(key, list(_keys(base)), n=1, cutoff=0.5)
+        raise BadProfile(
+            f"The profile {name_or_path!r} has an unknown key: {key}.",
+            f"Did you mean {close[0]}?" if close else f"`horde-conformance profile {BASE}` prints every key.",
+        )
+    return _overlay(base, data)
+
+
+# Here a profile names things of its own: any key is right.
+_OPEN = ("migration.tables",)
+
+
+def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in data.items():
+        yield prefix + key
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.")
+
+
+def _unknown(data: Mapping[str, Any], base: Mapping[str, Any]) -> list[str]:
+    known = set(_keys(base))
+    return [k for k in _keys(data) if k not in known and not k.startswith(tuple(f"{o}." for o in _OPEN))]
+
+
+def _overlay(base: Mapping[str, Any], data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in data.items():
+        inner = isinstance(value, dict) and isinstance(base.get(key), dict) and prefix + key not in _OPEN
+        merged[key] = _overlay(base[key], value, f"{prefix}{key}.") if inner else value
+    return merged

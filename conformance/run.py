@@ -1,0 +1,193 @@
+"""One run: profile and target are resolved, the suites judge, a report comes of it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Literal
+
+from conformance import catalogue, migration, plugin, preflight, targets
+from conformance import profile as profiles
+from conformance.client import Client
+from conformance.database import Database
+from conformance.errors import TargetNotReady
+from conformance.profile import Profile
+from conformance.stage import Cast, Resources
+from fixtures.postgres import Server, open_server
+from reports import model
+
+SUITES = "conformance.suites"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for. Without `target` the embedded reference is judged."""
+
+    patterns: tuple[str, ...] = ()
+    target: str | None = None
+    profile: str | None = None
+    database_url: str | None = None
+    baseline: str | None = None
+    migration: str | None = None
+    seed: int | None = None
+    strict: bool = False
+    fault: str | None = None
+    on_result: Callable[[str, model.CheckResult], None] = field(default=lambda id, result: None)
+
+
+def run(options: Options) -> model.Report:
+    """Judge a target and give the report; its exit code says the rest.
+
+    Raises:
+        Situation: the options cannot be carried out; nothing was started, or all of it has been ended.
+    """
+    selected = catalogue.select(options.patterns)
+    profile = resolve(options)
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    begun, started = datetime.now(UTC), time.monotonic()
+    aborted: str | None = None
+    outcomes = plugin.Outcomes()
+    url = options.target or ""
+    with ExitStack() as stack:
+        postgres = stack.enter_context(_postgres(options, profile, selected))
+        target = stack.enter_context(_target(options, profile, postgres))
+        url = target.url
+        client = stack.enter_context(Client(target.url, profile))
+        database = stack.enter_context(_database(target))
+        try:
+            cast = preflight.ready(client)
+            resources = Resources(client, cast, database, seed, postgres, options.fault)
+            preflight.round_trip(resources)
+        except TargetNotReady as reason:
+            aborted = f"{reason.what} {reason.hint}"
+            resources = Resources(client, Cast([], []), database, seed)
+            outcomes = judge(resources, set(), started)
+        else:
+            outcomes = judge(resources, selected, started, options.on_result)
+    kind: Literal["embedded", "url"] = "url" if options.target else "embedded"
+    return model.Report(
+        harness=model.Harness(name="horde-conformance", version=version("horde-conformance")),
+        target=model.Target(url=url, kind=kind, profile=profile.name, fault=options.fault),
+        started_at=begun,
+        ended_at=datetime.now(UTC),
+        seed=seed,
+        strict=options.strict,
+        selection=model.Selection(patterns=list(options.patterns), capabilities=sorted(profile.capabilities)),
+        requirements=rows(selected, profile, outcomes, aborted),
+        aborted=aborted,
+    )
+
+
+def judge(
+    resources: Resources,
+    selected: set[str],
+    started: float,
+    on_result: Callable[[str, model.CheckResult], None] = lambda id, result: None,
+) -> plugin.Outcomes:
+    """Run the suites on what is already running; the preflight is the caller's."""
+    return plugin.run(plugin.VerdictPlugin(resources, selected, started, on_result), SUITES)
+
+
+def rows(
+    selected: set[str], profile: Profile, outcomes: plugin.Outcomes, aborted: str | None
+) -> list[model.RequirementResult]:
+    """Every requirement of the catalogue with its verdict, whether it was judged or not."""
+    return [_row(r, selected, profile, outcomes, aborted) for r in catalogue.requirements().values()]
+
+
+def _row(
+    requirement: catalogue.Requirement,
+    selected: set[str],
+    profile: Profile,
+    outcomes: plugin.Outcomes,
+    aborted: str | None,
+) -> model.RequirementResult:
+    checks = outcomes.results.get(requirement.id, [])
+    verdict: model.RequirementVerdict
+    reason: str | None = None
+    if requirement.id not in selected:
+        verdict = "not_selected"
+    elif not requirement.declared(profile.capabilities):
+        verdict = "not_declared"
+        reason = "not declared: " + ", ".join(sorted(set(requirement.capabilities) - profile.capabilities))
+    elif requirement.id not in outcomes.checked:
+        verdict = "no_check_yet"
+    elif aborted is not None:
+        verdict, reason = "could_not_run", "nothing was judged"
+    elif not checks:
+        verdict, reason = "could_not_run", "no check of this row ran"
+    else:
+        verdict, reason = model.requirement_verdict(checks)
+    return model.RequirementResult(
+        id=requirement.id,
+        area=requirement.area,
+        level=requirement.level,
+        basis=requirement.basis,
+        half=requirement.half,
+        statement=requirement.statement,
+        capabilities=list(requirement.capabilities),
+        marks=list(requirement.marks),
+        verdict=verdict,
+        reason=reason,
+        checks=checks,
+    )
+
+
+def resolve(options: Options) -> Profile:
+    """The profile of a run, with the capabilities that the options add or take away.
+
+    Raises:
+        Situation: the profile or a file that it needs is not usable.
+    """
+    profile = profiles.load(options.profile or ("aihorde" if options.target else "reference"))
+    if options.baseline and options.migration:
+        profile = profile.with_migration(options.baseline, options.migration)
+    elif options.target:
+        profile = profile.with_capabilities(without=frozenset({"migration", "server_start"}))
+    if options.target and not options.database_url:
+        profile = profile.with_capabilities(
+            without=frozenset({"database", "database_write", "database_proxy"})
+        )
+        if profile.database.expire_request:
+            profile = profile.with_capabilities(without=frozenset({"time"}))
+    if "migration" in profile.capabilities:
+        migration.parse(profile.migration)
+    return profile
+
+
+@contextmanager
+def _postgres(options: Options, profile: Profile, selected: set[str]) -> Iterator[Server | None]:
+    """A PostgreSQL for the reference or for the migration's suite; none where neither needs it."""
+    migrates = "migration" in profile.capabilities and any(i.startswith("MIG-") for i in selected)
+    if options.target and not migrates:
+        yield None
+        return
+    with open_server(None if options.target else options.database_url) as server:
+        yield server
+
+
+@contextmanager
+def _target(options: Options, profile: Profile, postgres: Server | None) -> Iterator[targets.Target]:
+    if options.target:
+        yield targets.Target(options.target, options.database_url)
+        return
+    assert postgres is not None
+    with targets.embedded(profile, postgres, options.fault) as target:
+        yield target
+
+
+@contextmanager
+def _database(target: targets.Target) -> Iterator[Database | None]:
+    if target.database_url is None:
+        yield None
+        return
+    database = Database(target.database_url)
+    try:
+        yield database
+    finally:
+        database.close()

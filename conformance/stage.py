@@ -1,0 +1,297 @@
+"""The stage on which a check tells its story: actors, names of its own, money, and the clock.
+
+Isolation is by key (specification, section 2): every check has models, workers and requests of its own, so that
+checks share one server and one queue without seeing each other.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+from hypothesis.strategies import SearchStrategy
+
+from conformance.actors import Account, Family, Job, Request, Requester, Worker
+from conformance.catalogue import Capability
+from conformance.client import Client
+from conformance.database import Database
+from conformance.errors import CouldNotRun
+from conformance.money import Money
+from conformance.profile import Profile
+from fixtures.postgres import Server
+
+T = TypeVar("T")
+
+# Between two looks at something that only looking shows.
+_GLANCE = 0.05
+# Seconds given to making a failing example small.
+_SHRINKING = 5.0
+
+
+@dataclass
+class Cast:
+    """The accounts of a run: requesters, trusted owners of workers, and one owner who is not trusted."""
+
+    requesters: list[Account]
+    owners: list[Account]
+    untrusted: list[Account] = field(default_factory=list)
+    moderators: list[Account] = field(default_factory=list)
+    workers_made: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Resources:
+    """What the checks of one run share. `postgres` is a server on which the harness may make databases."""
+
+    client: Client
+    cast: Cast
+    database: Database | None
+    seed: int
+    postgres: Server | None = None
+    fault: str | None = None
+
+
+class Stage:
+    """One check's stage. `name` is the check's; `notes` are facts that it records for the report."""
+
+    def __init__(self, resources: Resources, name: str) -> None:
+        self.resources = resources
+        self.name = name
+        self.client = resources.client
+        self.profile: Profile = resources.client.profile
+        self.notes: dict[str, Any] = {}
+        self.random = random.Random(f"{resources.seed}/{name}")
+        self.money = Money(self.client, resources.database)
+        self._requests: list[Request] = []
+        # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
+        self._names = random.Random()
+
+    # Names and people
+
+    def unique(self, length: int = 10) -> str:
+        """Letters and digits that nobody has used before; the first is a letter."""
+        alphabet = string.ascii_lowercase + "0123456789"
+        first = self._names.choice(string.ascii_lowercase)
+        return first + "".join(self._names.choices(alphabet, k=length - 1))
+
+    def model(self, owner: int = 0) -> str:
+        """A model name of this check's own with a known price, served by that owner's workers only."""
+        models = self.profile.models
+        return models.template.format(known=models.known, unique=self.unique(), alias=self.owner(owner).alias)
+
+    def open_model(self) -> str:
+        """A model name of this check's own that any owner's workers may serve; its price is unknown."""
+        return f"conformance/{self.unique()}"
+
+    def requester(self, index: int = 0) -> Requester:
+        """One of the requesters; core runs with three."""
+        return Requester(self.client, _pick(self.resources.cast.requesters, index, "requesters"))
+
+    def owner(self, index: int = 0) -> Account:
+        """One of the trusted owners; core runs with two."""
+        return _pick(self.resources.cast.owners, index, "trusted owners")
+
+    def untrusted_owner(self) -> Account:
+        """The owner who is not trusted."""
+        return _pick(self.resources.cast.untrusted, 0, "untrusted owners")
+
+    def worker(
+        self,
+        models: Sequence[str],
+        chat_models: Sequence[str] | None = None,
+        *,
+        owner: int | Account = 0,
+        **declaration: Any,
+    ) -> Worker:
+        """A worker never seen before. It declares chat only for `chat_models`, and is a validated, roomy one.
+
+        Raises:
+            CouldNotRun: the profile's number of workers per owner is used up.
+        """
+        account = self.owner(owner) if isinstance(owner, int) else owner
+        made = self.resources.cast.workers_made
+        made[account.key] = made.get(account.key, 0) + 1
+        if made[account.key] > self.profile.accounts.workers_per_owner:
+            raise CouldNotRun(
+                f"{account.role} has no workers left: {self.profile.accounts.workers_per_owner} a run"
+            )
+        declared: dict[str, Any] = {
+            "models": list(models),
+            "bridge_agent": self.profile.workers.validated_bridge,
+            "max_length": self.profile.limits.max_length_maximum,
+            "max_context_length": 65536,
+            **declaration,
+        }
+        if chat_models is not None:
+            declared["chat_models"] = list(chat_models)
+        return Worker(self.client, account, f"conformance {self.unique()}", declared)
+
+    def chat_worker(self, *models: str, **declaration: Any) -> Worker:
+        """A worker that serves these models and declares chat for each; it takes text as well."""
+        return self.worker(models, models, **declaration)
+
+    def text_worker(self, *models: str, **declaration: Any) -> Worker:
+        """A worker that serves these models and never mentions chat."""
+        return self.worker(models, **declaration)
+
+    def serving(self, family: Family, *models: str, **declaration: Any) -> Worker:
+        """A worker that is served requests of this family."""
+        return (self.chat_worker if family is Family.CHAT else self.text_worker)(*models, **declaration)
+
+    # Requests
+
+    def submit(
+        self, family: Family, *models: str, content: str | None = None, requester: int = 0, **fields: Any
+    ) -> Request:
+        """Queue a request of either family whose one message, or prompt, is `content` (some words by default)."""
+        words = f"Tell me about {self.unique()}." if content is None else content
+        if family is Family.CHAT:
+            fields.setdefault("messages", [{"role": "user", "content": words}])
+        else:
+            fields.setdefault("prompt", words)
+        return self.keep(self.requester(requester).submit(family, models, **fields))
+
+    def chat(self, *models: str, **fields: Any) -> Request:
+        """Queue a chat request."""
+        return self.submit(Family.CHAT, *models, **fields)
+
+    def text(self, *models: str, **fields: Any) -> Request:
+        """Queue a text request."""
+        return self.submit(Family.TEXT, *models, **fields)
+
+    def twin_content(self, max_length: int = 80) -> str:
+        """Words long enough that the prompt's estimate is capped in both families (specification: Twins)."""
+        length = self.profile.tokens.characters * max_length + 64
+        return "".join(self.random.choices(string.ascii_lowercase + " ", k=length))
+
+    def keep(self, request: Request) -> Request:
+        """Cancel this request when the check is over."""
+        self._requests.append(request)
+        return request
+
+    def tidy(self) -> None:
+        """Cancel what the check left waiting, so that it counts against no later check's limits."""
+        for request in self._requests:
+            try:
+                request.requester.try_cancel(request)
+            except CouldNotRun:
+                return
+
+    # The database and the clock
+
+    def needs(self, *capabilities: Capability) -> None:
+        """Go on only where the target declares these.
+
+        Raises:
+            CouldNotRun: one is not declared.
+        """
+        missing = [c for c in capabilities if c not in self.profile.capabilities]
+        if missing:
+            raise CouldNotRun(f"the target does not declare {', '.join(missing)}")
+
+    @property
+    def database(self) -> Database:
+        """The target's database.
+
+        Raises:
+            CouldNotRun: it is not ours to see.
+        """
+        if self.resources.database is None:
+            raise CouldNotRun("the target's database is not given")
+        return self.resources.database
+
+    def expire(self, request: Request) -> None:
+        """Move the target's clock past the request's expiry; the target's cleaner has not yet been waited for."""
+        self._move(self.profile.database.expire_request, request.id)
+
+    def time_out(self, job: Job) -> None:
+        """Move the target's clock past the lifetime of a generation; the cleaner has not yet been waited for."""
+        for id in job.ids:
+            self._move(self.profile.database.expire_generation, id)
+
+    def _move(self, statement: str, id: str) -> None:
+        self.needs("time")
+        if self.database.run(statement, id=id) != 1:
+            raise CouldNotRun(f"the clock of {id} could not be moved: no such row")
+
+    def until(self, look: Callable[[], T], *, within: float | None = None) -> T:
+        """Look again and again until what is seen is true, and give what was seen last, true or not.
+
+        Args:
+            look: gives what is seen.
+            within: seconds; by default three of the cleaner's intervals and two seconds.
+        """
+        patience = 3 * self.profile.timings.cleaner + 2.0 if within is None else within
+        deadline = time.monotonic() + patience
+        while True:
+            seen = look()
+            if seen or time.monotonic() >= deadline:
+                return seen
+            time.sleep(_GLANCE)
+
+    # Many at once, and many examples
+
+    @contextmanager
+    def crowd(self, size: int) -> Iterator[ThreadPoolExecutor]:
+        """Threads for actors that act at the same time."""
+        with ThreadPoolExecutor(max_workers=size) as pool:
+            yield pool
+
+    def at_once(self, *acts: Callable[[], T]) -> list[T]:
+        """Do all acts at the same time and give what each gave, in the order of the acts."""
+        with self.crowd(len(acts)) as pool:
+            return [future.result() for future in [pool.submit(act) for act in acts]]
+
+    def for_all(self, examples: SearchStrategy[T], judge: Callable[[T], None], *, count: int = 25) -> None:
+        """Judge many examples, with the run's seed; of a failure the smallest example is told.
+
+        Args:
+            examples: what the judge is given.
+            judge: asserts what holds for each; makes its own requests.
+            count: examples at most.
+        """
+
+        worst: list[T] = []
+        stop_shrinking = 0.0
+
+        def run(example: T) -> None:
+            # Each example costs calls to a target, so that shrinking ends after a while with the smallest so far.
+            nonlocal stop_shrinking
+            if worst and time.monotonic() > stop_shrinking and example != worst[-1]:
+                return
+            try:
+                judge(example)
+            except BaseException:
+                stop_shrinking = stop_shrinking or time.monotonic() + _SHRINKING
+                worst.append(example)
+                raise
+
+        run.__name__ = self.name
+        settled = hypothesis.settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            report_multiple_bugs=False,
+            print_blob=False,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )(hypothesis.given(examples)(run))
+        hypothesis.seed(self.resources.seed)(settled)()
+
+    def note(self, name: str, fact: Any) -> None:
+        """Record a fact for the report; it judges nothing."""
+        self.notes[name] = fact
+
+
+def _pick(accounts: list[Account], index: int, what: str) -> Account:
+    if index >= len(accounts):
+        raise CouldNotRun(f"the story needs {index + 1} {what}; the profile's accounts give {len(accounts)}")
+    return accounts[index]

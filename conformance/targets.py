@@ -1,0 +1,104 @@
+"""What is judged: a server at a URL, or our reference on a fresh database."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from conformance import migration
+from conformance.errors import ReferenceNotStarted
+from conformance.profile import Profile
+from fixtures.postgres import Server
+
+# Seconds that a server gets to come up, and to go.
+_START = 20.0
+_STOP = 5.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running server: its root URL and, where we may see it, its database's URL."""
+
+    url: str
+    database_url: str | None = None
+
+
+@contextmanager
+def embedded(
+    profile: Profile, postgres: Server, fault: str | None = None, *, port: int = 0
+) -> Iterator[Target]:
+    """The reference on a fresh database with the profile's baseline and migration; gone at the end.
+
+    Raises:
+        ReferenceNotStarted: the server does not come up.
+    """
+    template = postgres.make_template("reference", lambda url: migration.build(url, profile.migration))
+    database = postgres.create_database(template)
+    try:
+        with serving(profile.server.command, postgres.url(database), fault=fault, port=port) as url:
+            yield Target(url, postgres.url(database))
+    finally:
+        postgres.drop_database(database)
+
+
+@contextmanager
+def serving(
+    command: tuple[str, ...], database_url: str, *, fault: str | None = None, port: int = 0
+) -> Iterator[str]:
+    """A server started by a profile's command on a database; its base URL. Ended at the end.
+
+    The command's process prints a line that ends with its URL when it is ready, and is told by the end of its
+    standard input that we are gone, even when we are killed.
+
+    Raises:
+        ReferenceNotStarted: it ends, or prints no such line in time.
+    """
+    values = {"python": sys.executable, "database_url": database_url, "port": port}
+    argv = [part.format(**values) for part in command]
+    if fault is not None:
+        argv = [*("fixtures.faults" if part == "fixtures.horde" else part for part in argv), "--fault", fault]
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "HORDE_END_WITH_STDIN": "1"},
+    )  # fmt: skip
+    try:
+        yield _url(process)
+    finally:
+        _end(process)
+
+
+def _url(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    deadline = time.monotonic() + _START
+    said = b""
+    while time.monotonic() < deadline and process.poll() is None:
+        ready, _, _ = select.select([process.stdout], [], [], 0.2)
+        if not ready:
+            continue
+        said += os.read(process.stdout.fileno(), 4096)
+        for line in said.decode("utf-8", "replace").splitlines():
+            place = line.rfind("http://")
+            if place >= 0 and said.endswith(b"\n"):
+                return line[place:].strip()
+    process.kill()
+    _, errors = process.communicate()
+    last = errors.decode("utf-8", "replace").strip().splitlines()[-3:]
+    raise ReferenceNotStarted(
+        "The server did not start: " + (" / ".join(last) or "it printed no URL."),
+        "Run the profile's [server] command by hand to see all that it says.",
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.communicate(timeout=_STOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
