@@ -18,17 +18,17 @@ ROOT = Path(__file__).parent
 RUN_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
 
-# pytest rewrites its plugins anew in every run where bytecode may not be written: three seconds instead of one.
+# Where bytecode may not be written, pytest rewrites its plugins in every run: three seconds instead of one.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def install(session: nox.Session, lock: str, *, compiled: bool = False) -> None:
     """Install what `lock` pins, by hash, and the project as it stands; a later run finds the former in place.
 
-    `compiled` writes the bytecode at once: servers that start side by side would each compile it for themselves.
+    `compiled` writes the bytecode at once, or processes that start side by side each compile for themselves.
     """
     session.install("--require-hashes", "-r", lock, env={"UV_COMPILE_BYTECODE": "1" if compiled else "0"})
-    # The lock holds the build backend, so that building the project asks no registry for one that is not pinned.
+    # The lock holds the build backend: building the project asks no registry for one that is not pinned.
     session.install("--no-deps", "--no-build-isolation", ".")
 
 

@@ -1,13 +1,14 @@
-"""How the documentation is built: what the code knows is read from the code, so that a page cannot drift from it."""
+"""How the documentation is built: what the code knows is read from it, so that no page can drift."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import typer.main
-from conformance.catalogue import areas
-from conformance.cli import app as command_line
 from typer.cli import get_docs_for_click
+
+from conformance import catalogue, listing
+from conformance.cli import app as command_line
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -24,25 +25,13 @@ exclude_patterns = ["_build"]
 
 def requirements() -> str:
     """The catalogue as Markdown: one section an area, one row a requirement."""
-    lines: list[str] = []
-    for area in areas():
-        lines += [f"## {area.area}: {area.title}", "", "| id | level | basis | judged on | statement |", "| --- " * 5 + "|"]
-        for row in area.requirement:
-            asked = ", ".join((*row.capabilities, *row.marks))
-            lines.append(f"| {row.id} | {row.level} | {row.basis} | {row.half}: {asked} | {escaped(row.statement)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def escaped(text: str) -> str:
-    """A statement as it may stand in a cell of a table."""
-    return text.replace("|", r"\|").replace("<", r"\<")
+    return listing.requirements(catalogue.requirements(), listing.Format.MARKDOWN)
 
 
 def commands() -> str:
     """The console command and its sub-commands as Markdown, one heading level down."""
     command = typer.main.get_command(command_line)
-    context = command.make_context("horde-conformance", [], resilient_parsing=True)
+    context = typer.Context(command, info_name="horde-conformance")
     text = get_docs_for_click(obj=command, ctx=context, name="horde-conformance")
     return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines()[1:])
 
