@@ -30,9 +30,7 @@ def junit_xml(report: Report) -> str:
     not selected are `skipped`, and so is an INFO row that found nothing to record: INFO is never judged.
     """
     document = JUnitXml(visible(report.harness.name))
-    rows = sorted(
-        report.requirements, key=lambda row: row.area
-    )  # stable: the catalogue's order within an area
+    rows = sorted(report.requirements, key=lambda row: row.area)  # stable: the catalogue's order within an area
     for area, members in groupby(rows, key=lambda row: row.area):
         document.add_testsuite(_suite(area, list(members), report))
     document.update_statistics()  # type: ignore[no-untyped-call]  # junitparser types only a part of itself

@@ -26,9 +26,7 @@ Level = Literal["MUST", "SHOULD", "INFO"]
 Basis = Literal["adr", "text", "chosen"]
 Half = Literal["chat", "text", "both"]
 CheckVerdict = Literal["passed", "failed", "could_not_run"]
-RequirementVerdict = Literal[
-    "passed", "failed", "could_not_run", "not_declared", "not_selected", "no_check_yet"
-]
+RequirementVerdict = Literal["passed", "failed", "could_not_run", "not_declared", "not_selected", "no_check_yet"]
 RunVerdict = Literal["conformant", "conformant so far", "not conformant", "nothing judged"]
 
 

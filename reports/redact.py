@@ -13,12 +13,15 @@ HIDDEN = "…"
 # A body that hands out a key (an account just made) names it so.
 _KEY_IN_BODY = re.compile(r'("(?:api_?key)"\s*:\s*")([^"\\]+)(")', re.IGNORECASE)
 
+# AI Horde's name, and those that a profile may give instead (`headers.key`).
+_KEY_HEADERS = frozenset({"apikey", "xapikey", "authorization"})
+
 # A shorter key is made up by a check ("x"), and taking it out of every text would eat ordinary words.
 _SHORTEST_SECRET = 8
 
 
 def without_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with "…" in each `apikey` header, and wherever else such a key stands.
+    """Return the rows with "…" in each header that carries a key, and wherever else such a key stands.
 
     A key is looked for everywhere, because a target may hand one account's key to another (SEC-01).
     """
@@ -37,7 +40,7 @@ def _keys(value: Any) -> Iterator[str]:
         case dict():
             for name, item in value.items():
                 if _is_key_header(name) and isinstance(item, str):
-                    yield item
+                    yield item.rpartition(" ")[2]  # without the scheme of `Bearer KEY`
                 else:
                     yield from _keys(item)
         case list():
@@ -65,4 +68,4 @@ def _hide_item(name: str, item: Any, secrets: re.Pattern[str] | None) -> Any:
 
 
 def _is_key_header(name: str) -> bool:
-    return name.lower().replace("_", "").replace("-", "") == "apikey"
+    return name.lower().replace("_", "").replace("-", "") in _KEY_HEADERS

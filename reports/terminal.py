@@ -75,9 +75,7 @@ def _heading(report: Report) -> str:
 
 def _print_problems(report: Report, out: _Printer) -> None:
     rows = [row for row in report.requirements if row.verdict in ("failed", "could_not_run")]
-    rows.sort(
-        key=lambda row: (not report.counts_against(row), _LEVELS.index(row.level), row.verdict != "failed")
-    )
+    rows.sort(key=lambda row: (not report.counts_against(row), _LEVELS.index(row.level), row.verdict != "failed"))
     for row in rows[:SHOWN_FAILURES]:
         _print_problem(row, report, out)
     if hidden := rows[SHOWN_FAILURES:]:
@@ -124,10 +122,7 @@ def _print_ids(report: Report, out: _Printer) -> None:
 
 def _compact(rows: list[RequirementResult]) -> str:
     """Return ids by area, numbers only after the first: `REQ-01 02 05, POP-19`."""
-    areas = (
-        " ".join([first.id, *(row.id.rpartition("-")[2] for row in rest)])
-        for _, (first, *rest) in _by_area(rows)
-    )
+    areas = (" ".join([first.id, *(row.id.rpartition("-")[2] for row in rest)]) for _, (first, *rest) in _by_area(rows))
     return visible(", ".join(areas))
 
 

@@ -40,9 +40,7 @@ def proxied(status: int = 200) -> Iterator[tuple[httpx.Client, list[Request]]]:
 
 def test_everything_passes_through_before() -> None:
     with proxied(status=202) as (client, seen):
-        answer = client.post(
-            f"{HEARTBEAT}?a=1", content=b"body", headers={"apikey": "k", "Content-Type": "text/x"}
-        )
+        answer = client.post(f"{HEARTBEAT}?a=1", content=b"body", headers={"apikey": "k", "Content-Type": "text/x"})
         assert answer.status_code == 202
         assert answer.json() == {"path": f"{HEARTBEAT}?a=1", "body": "body"}
         assert answer.headers["horde-node"] == "one"
@@ -55,9 +53,7 @@ def test_everything_passes_through_before() -> None:
 def test_nothing_is_found_after_a_submit_and_a_status() -> None:
     with proxied() as (client, seen):
         assert client.post(SUBMIT, json={}).status_code == 200
-        assert client.get(STATUS).status_code == 200, (
-            "the status that completes the round trip is still answered"
-        )
+        assert client.get(STATUS).status_code == 200, "the status that completes the round trip is still answered"
         passed_on = len(seen)
         for method, path in (("GET", STATUS), ("POST", SUBMIT), ("GET", HEARTBEAT), ("DELETE", "/anything")):
             answer = client.request(method, path)

@@ -12,15 +12,15 @@ import pytest
 
 from fixtures import nulls
 
-ANSWERING = sorted(set(nulls.NULL_TARGETS) - {"closed_port", "hanging_socket"})
-EXPECTED_STATUS = {"always_500": 500}
+ANSWERING = sorted(set(nulls.NULL_TARGETS) - {"closed_port", "hanging_socket", "dripping"})
+EXPECTED_STATUS = {"always_500": 500, "always_429": 429}
 
 
 def test_the_registry_names_each_target_as_it_is_called() -> None:
     assert {name: target.__name__ for name, target in nulls.NULL_TARGETS.items()} == {
         name: name for name in nulls.NULL_TARGETS
     }
-    assert len(nulls.NULL_TARGETS) == 7
+    assert len(nulls.NULL_TARGETS) == 9
 
 
 @pytest.mark.parametrize("name", sorted(nulls.NULL_TARGETS))
@@ -72,9 +72,21 @@ def test_a_target_is_gone_at_its_end_with_its_open_connections(name: str) -> Non
             try:
                 client.get(url)
             except httpx.ReadTimeout:
-                assert name == "hanging_socket"
+                assert name in ("hanging_socket", "dripping")
         with pytest.raises(httpx.TransportError):
             client.get(url)
+
+
+def test_a_dripping_answer_begins_and_does_not_end() -> None:
+    with nulls.dripping() as url, httpx.stream("GET", url, timeout=30) as answer:
+        assert answer.status_code == 200
+        drops = answer.iter_raw()
+        assert (next(drops), next(drops)) == (b" ", b" ")
+
+
+def test_a_rate_limit_asks_for_patience() -> None:
+    with nulls.always_429() as url:
+        assert httpx.get(url).headers["retry-after"] == "60"
 
 
 def test_an_empty_object_is_all_that_the_stub_says() -> None:

@@ -22,9 +22,7 @@ def a_check(verdict: str) -> CheckResult:
 def a_row(number: int, level: str, verdict: str) -> RequirementResult:
     fields = {"id": f"FAM-{number:02}", "area": "FAM", "level": level, "basis": "adr", "half": "chat"}
     checks = [] if verdict in WITHOUT_CHECKS else [a_check(verdict)]
-    return RequirementResult.model_validate(
-        {**fields, "statement": "S.", "verdict": verdict, "checks": checks}
-    )
+    return RequirementResult.model_validate({**fields, "statement": "S.", "verdict": verdict, "checks": checks})
 
 
 def a_report(outcomes: list[tuple[str, str]], **given_: Any) -> Report:
@@ -40,9 +38,7 @@ def a_report(outcomes: list[tuple[str, str]], **given_: Any) -> Report:
     return Report.model_validate({**fields, **given_})
 
 
-outcomes = st.lists(
-    st.tuples(st.sampled_from(["MUST", "SHOULD", "INFO"]), st.sampled_from(VERDICTS)), max_size=12
-)
+outcomes = st.lists(st.tuples(st.sampled_from(["MUST", "SHOULD", "INFO"]), st.sampled_from(VERDICTS)), max_size=12)
 
 
 @given(outcomes=outcomes, strict=st.booleans())
@@ -57,9 +53,7 @@ def test_counts_add_up(outcomes: list[tuple[str, str]], *, strict: bool) -> None
 
 
 @given(outcomes=outcomes, strict=st.booleans())
-def test_the_verdict_is_one_of_four_and_fixes_the_exit_code(
-    outcomes: list[tuple[str, str]], *, strict: bool
-) -> None:
+def test_the_verdict_is_one_of_four_and_fixes_the_exit_code(outcomes: list[tuple[str, str]], *, strict: bool) -> None:
     report = a_report(outcomes, strict=strict)
     binding = {"MUST", "SHOULD"} if strict else {"MUST"}
     judged = any(level != "INFO" and verdict in ("passed", "failed") for level, verdict in outcomes)
@@ -80,9 +74,7 @@ def test_strict_never_makes_a_verdict_better(outcomes: list[tuple[str, str]]) ->
 
 
 @given(outcomes, outcomes)
-def test_one_bad_must_spoils_every_run_that_judged(
-    before: list[tuple[str, str]], after: list[tuple[str, str]]
-) -> None:
+def test_one_bad_must_spoils_every_run_that_judged(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
     for bad in ("failed", "could_not_run"):
         report = a_report([*before, ("MUST", bad), ("MUST", "passed"), *after])
         assert report.exit_code == 1
@@ -129,9 +121,7 @@ def test_an_aborted_run_judged_nothing() -> None:
 def test_a_row_that_does_not_follow_from_its_checks_is_refused(verdict: str, checks: list[str]) -> None:
     row = a_row(1, "MUST", "no_check_yet").model_dump()
     with pytest.raises(ValidationError, match="FAM-01"):
-        RequirementResult.model_validate(
-            {**row, "verdict": verdict, "checks": [a_check(each) for each in checks]}
-        )
+        RequirementResult.model_validate({**row, "verdict": verdict, "checks": [a_check(each) for each in checks]})
 
 
 def test_a_row_is_counted_once() -> None:

@@ -79,9 +79,7 @@ def test_a_folder_that_cannot_be_written_is_a_named_situation(make: Maker, tmp_p
     (tmp_path / "report.json").mkdir()
     with pytest.raises(UnwritableReport):
         write_report(make.mixed(), tmp_path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.json", "taken"], (
-        "no draft is left behind"
-    )
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.json", "taken"], "no draft is left behind"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +109,7 @@ def test_what_is_no_report_is_a_named_situation(
 @pytest.mark.parametrize(
     "change", [{"exit_code": 0}, {"verdict": "conformant"}, {"counts": {"failed": 0}}, {"counts": None}]
 )
-def test_a_report_whose_verdict_was_edited_is_refused(
-    make: Maker, tmp_path: Path, change: dict[str, Any]
-) -> None:
+def test_a_report_whose_verdict_was_edited_is_refused(make: Maker, tmp_path: Path, change: dict[str, Any]) -> None:
     path = write_report(make.mixed(), tmp_path)
     path.write_text(json.dumps({**stored(path), **change}))
     with pytest.raises(AlteredReport, match=next(iter(change))):
@@ -130,19 +126,21 @@ def test_a_field_that_nobody_knows_is_refused(make: Maker, tmp_path: Path) -> No
 @pytest.mark.parametrize("header", ["apikey", "ApiKey", "APIKEY"])
 def test_no_key_stands_in_a_report_wherever_a_target_put_it(make: Maker, tmp_path: Path, header: str) -> None:
     sent = make.exchange(request_headers={header: KEY, "Client-Agent": "x:1:y"}, url=f"http://a/?key={KEY}")
-    leaked = make.exchange(
-        response_body=f'{{"job": "{KEY}"}}', response_headers={"X-Key": KEY}, error=f"with {KEY}"
-    )
+    leaked = make.exchange(response_body=f'{{"job": "{KEY}"}}', response_headers={"X-Key": KEY}, error=f"with {KEY}")
     report = make.report(
         make.row("FAM-01", make.check(exchanges=[sent])),
-        make.row(
-            "SEC-01", make.check("failed", reason=f"{KEY} leaked", notes={KEY: [KEY]}, exchanges=[leaked])
-        ),
+        make.row("SEC-01", make.check("failed", reason=f"{KEY} leaked", notes={KEY: [KEY]}, exchanges=[leaked])),
     )
     assert KEY not in write_report(report, tmp_path).read_text(encoding="utf-8")
     assert KEY not in repr(report)
     (kept,) = report.requirements[0].checks[0].exchanges
     assert kept.request_headers == {header: "…", "Client-Agent": "x:1:y"}
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Api-Key"])
+def test_a_key_under_another_name_is_hidden_as_well(make: Maker, name: str) -> None:
+    sent = make.exchange(request_headers={name: f"Bearer {KEY}"}, response_body=f"hello {KEY}")
+    assert KEY not in repr(make.report(make.row("FAM-01", make.check(exchanges=[sent]))))
 
 
 def test_a_key_that_a_target_hands_out_is_hidden_everywhere(make: Maker) -> None:

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from tests.reports.conftest import Maker
 
 LAST_LINE = re.compile(r"selected \d+ / ran \d+ / passed \d+ / failed \d+ / could not run \d+")
-HOSTILE = (
-    "\x1b[31mred [bold]loud[/bold] :boom: \x00\x9b \ufffe \u202e \u2028 <b>&amp;]]> \r\nselected 9 / ran 9"
-)
+HOSTILE = "\x1b[31mred [bold]loud[/bold] :boom: \x00\x9b \ufffe \u202e \u2028 <b>&amp;]]> \r\nselected 9 / ran 9"
 
 
 def summary(report: Report, width: int = 80, *, terminal: bool = False) -> str:
@@ -149,9 +147,7 @@ def test_the_verdict_says_what_is_open(make: Maker) -> None:
     passed = make.row("FAM-01", make.check())
     verdicts = {
         "verdict: conformant\n": make.report(passed),
-        "verdict: conformant so far: 1 requirements have no check yet\n": make.report(
-            passed, make.row("REQ-01")
-        ),
+        "verdict: conformant so far: 1 requirements have no check yet\n": make.report(passed, make.row("REQ-01")),
         "verdict: conformant so far: 1 requirements were not selected\n": make.report(
             passed, make.row("POP-01", verdict="not_selected")
         ),
