@@ -66,9 +66,7 @@ def receives_nothing(
     return right
 
 
-def changes_nothing(
-    act: Callable[[], object], *, seen: Callable[[], Any], control: Callable[[], object]
-) -> None:
+def changes_nothing(act: Callable[[], object], *, seen: Callable[[], Any], control: Callable[[], object]) -> None:
     """An act leaves everything that `seen` looks at as it was. The control: the real act changes it.
 
     Args:

@@ -251,9 +251,7 @@ class Requester:
         answer = _carried_out(self.try_submit(family, sent, extra=extra), f"the {family} submit")
         return Request(str(answer.need("id")), family, self, tuple(models), sent)
 
-    def try_status(
-        self, request: Request | str, family: Family | None = None, *, path: str | None = None
-    ) -> Answer:
+    def try_status(self, request: Request | str, family: Family | None = None, *, path: str | None = None) -> Answer:
         return self._by_id("status", request, family, path=path)
 
     def status(self, request: Request) -> Status:
@@ -264,9 +262,7 @@ class Requester:
         """
         return Status(_carried_out(self.try_status(request), "the status"))
 
-    def try_cancel(
-        self, request: Request | str, family: Family | None = None, *, path: str | None = None
-    ) -> Answer:
+    def try_cancel(self, request: Request | str, family: Family | None = None, *, path: str | None = None) -> Answer:
         return self._by_id("cancel", request, family, path=path)
 
     def try_record(
@@ -278,9 +274,7 @@ class Requester:
         path: str | None = None,
     ) -> Answer:
         """What was submitted, asked with the requester's own key unless another is given."""
-        return self._by_id(
-            "record", request, family, key=self.account.key if key == "own" else key, path=path
-        )
+        return self._by_id("record", request, family, key=self.account.key if key == "own" else key, path=path)
 
     def _by_id(
         self,
@@ -293,9 +287,7 @@ class Requester:
         if isinstance(request, Request):
             family = family or request.family
             request = request.id
-        return self.client.call(
-            f"{kind}_{family}", kind=kind, actor=self.name, key=key, path=path, id=request
-        )
+        return self.client.call(f"{kind}_{family}", kind=kind, actor=self.name, key=key, path=path, id=request)
 
     def balance(self) -> float:
         """The account's kudos, as the account's route shows them."""
@@ -311,9 +303,7 @@ class Worker:
     name: str
     declaration: dict[str, Any]
 
-    def try_pop(
-        self, *, extra: Mapping[str, Any] | None = None, key: str | None = "own", **declared: Any
-    ) -> Answer:
+    def try_pop(self, *, extra: Mapping[str, Any] | None = None, key: str | None = "own", **declared: Any) -> Answer:
         """Pop; `declared` overrides the worker's declaration for this pop, `extra` stands in the body as it is."""
         fields = {"name": self.name, **self.declaration, **declared}
         body = {**self.client.profile.build("pop", fields), **(extra or {})}
@@ -328,14 +318,13 @@ class Worker:
             CouldNotRun: the answer is not a pop's.
         """
         _carried_out(answer, "the pop")
-        read = lambda name: answer.profile.read("job", name, answer.body)  # noqa: E731
-        if read("id") is None:
+        job = Answer(answer.exchange, answer.profile, "job", answer.body, answer.status)
+        if job.read("id") is None:
             if "ids" not in answer.body and "id" not in answer.body:
                 raise CouldNotRun(f"{answer} is no pop's answer: it has no place for an id")
             return None
-        job = Answer(answer.exchange, answer.profile, "job", answer.body, answer.status)
-        ids = tuple(str(i) for i in (read("ids") or [read("id")]))
-        return Job(job, self, str(read("id")), ids)
+        ids = tuple(str(i) for i in (job.read("ids") or [job.read("id")]))
+        return Job(job, self, str(job.read("id")), ids)
 
     def pop(self, *, extra: Mapping[str, Any] | None = None, **declared: Any) -> Job | None:
         """What this worker is handed now; None for an empty answer.
@@ -356,9 +345,7 @@ class Worker:
             raise CouldNotRun(f"worker {self.name} was handed nothing where the story needs a job")
         if request is not None:
             if request.models and job.model not in request.models:
-                raise CouldNotRun(
-                    f"worker {self.name} was handed a job of {job.model!r}, not of {request.models}"
-                )
+                raise CouldNotRun(f"worker {self.name} was handed a job of {job.model!r}, not of {request.models}")
             request.jobs += job.each()
         return job
 
@@ -423,7 +410,7 @@ class Worker:
         """
         return _carried_out(self.try_progress(job, output), "the progress post").need("cancelled") is True
 
-    def set_maintenance(self, on: bool) -> None:
+    def set_maintenance(self, *, on: bool) -> None:
         """Switch the worker's maintenance, as its owner.
 
         Raises:
@@ -432,9 +419,7 @@ class Worker:
         profile = self.client.profile
         listed = self.client.call("workers", kind="workers", actor=self.name, key=self.owner.key)
         shown = listed.body if isinstance(listed.body, list) else []
-        ids = [
-            profile.read("worker", "id", w) for w in shown if profile.read("worker", "name", w) == self.name
-        ]
+        ids = [profile.read("worker", "id", w) for w in shown if profile.read("worker", "name", w) == self.name]
         if not ids:
             raise CouldNotRun(f"the target does not list worker {self.name}")
         body = profile.build("modify_worker", {"maintenance": on})

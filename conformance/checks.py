@@ -24,7 +24,7 @@ def check(requirement: str, *, both: bool = False, half: str = "chat") -> Callab
     """
 
     def mark(function: F) -> F:
-        marked = pytest.mark.requirement(requirement, half=None if both else half)(function)
+        marked: F = pytest.mark.requirement(requirement, half=None if both else half)(function)
         if both:
             marked = pytest.mark.parametrize("family", [Family.CHAT, Family.TEXT])(marked)
         return marked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -23,19 +24,19 @@ app = typer.Typer(
     help="Decides whether a chat server is what it claims.", no_args_is_help=True, add_completion=False,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
+TRACEBACK = "HORDE_CONFORMANCE_TRACEBACK"
 errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 Patterns = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[PATTERN]...", help="Ids, areas or patterns: FAM-01, FAM, 'POP-1*'. All by default."
-    ),
+    typer.Argument(metavar="[PATTERN]...", help="Ids, areas or patterns: FAM-01, FAM, 'POP-1*'. All by default."),
 ]
 ProfileOption = Annotated[str | None, typer.Option("--profile", help="A built-in profile or a TOML file.")]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
-        help="With --target: the target's database, for rows that look into it. Without: a PostgreSQL for the reference; embedded by default."
+        help="With --target: the target's database, for rows that look into it. "
+        "Without: a PostgreSQL for the reference; embedded by default."
     ),
 ]
 Fault = Annotated[str | None, typer.Option("--fault", help="Put a named fault into the reference.")]
@@ -51,9 +52,7 @@ def run_command(
     database_url: DatabaseOption = None,
     baseline: Annotated[str | None, typer.Option(help="SQL of the schema before the migration.")] = None,
     migration: Annotated[str | None, typer.Option(help="SQL of the migration.")] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder for report.json and junit.xml.")
-    ] = write.DEFAULT_DIRECTORY,
+    out: Annotated[Path, typer.Option(help="Folder for report.json and junit.xml.")] = write.DEFAULT_DIRECTORY,
     seed: Annotated[int | None, typer.Option(help="Seed of the examples; printed and in the report.")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="A SHOULD that fails makes the target not conformant.")
@@ -79,9 +78,7 @@ def run_command(
 @app.command("list")
 def list_command(
     patterns: Patterns = None,
-    output: Annotated[
-        listing.Format, typer.Option("--format", help="How to print it.")
-    ] = listing.Format.TEXT,
+    output: Annotated[listing.Format, typer.Option("--format", help="How to print it.")] = listing.Format.TEXT,
 ) -> None:
     """List the requirements, and how many checks each has."""
     sys.stdout.write(listing.requirements(catalogue.select(patterns or []), output))
@@ -134,9 +131,7 @@ def faults_command(
     if list_only:
         sys.stdout.write(faultmatrix.listed(chosen))
         return
-    findings = faultmatrix.judge(
-        chosen, named_only=named_only, jobs=jobs, on_finding=lambda f: errors.print(f.line())
-    )
+    findings = faultmatrix.judge(chosen, named_only=named_only, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
     if write_to:
         write.write_text(write_to, faultmatrix.table(findings))
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
@@ -146,10 +141,11 @@ def _stop(_signal: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _say(what: str, hint: str) -> None:
+def _say(what: str, hint: str, code: Exit) -> Exit:
     errors.print(what, style="bold red")
     if hint:
         errors.print(hint)
+    return code
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -162,32 +158,27 @@ def main(argv: list[str] | None = None) -> None:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        return code if isinstance(code, int) else Exit.CONFORMANT
     except typer.Exit as done:
         return done.exit_code
     except Situation as situation:
-        _say(situation.what, situation.hint)
-        return situation.exit
+        return _say(str(situation), situation.hint, situation.exit)
     except FaultError as error:
-        _say(error.what, error.hint)
-        return Exit.USAGE
+        return _say(str(error), error.hint, Exit.USAGE)
     except PostgresError as error:
-        _say(f"{error}.", error.hint)
-        return Exit.COULD_NOT_RUN
+        return _say(f"{error}.", error.hint, Exit.COULD_NOT_RUN)
     except ReportError as error:
-        _say(str(error), "")
-        return Exit.USAGE
+        return _say(str(error), "", Exit.USAGE)
     except KeyboardInterrupt:
-        _say("Interrupted; what was started has been ended.", "")
-        return Exit.COULD_NOT_RUN
+        return _say("Interrupted; what was started has been ended.", "", Exit.COULD_NOT_RUN)
+    except typer.TyperException as error:
+        error.show()
+        return Exit.USAGE
     except Exception as error:
-        return _usage(error)
-
-
-def _usage(error: Exception) -> int:
-    # Typer's own click raises these for options; it prints them itself only in standalone mode.
-    show = getattr(error, "show", None)
-    if show is None:
-        raise error
-    show()
-    return Exit.USAGE
+        if os.environ.get(TRACEBACK):
+            raise
+        return _say(
+            f"The harness made a mistake: {type(error).__name__}: {error}",
+            f"Please report it, with what it prints when {TRACEBACK}=1 is set.",
+            Exit.COULD_NOT_RUN,
+        )
+    return code if isinstance(code, int) else Exit.CONFORMANT

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import httpx
@@ -89,9 +90,7 @@ class Answer:
     @property
     def header_names(self) -> frozenset[str]:
         """The header names, in lower case, save those that the profile calls incidental."""
-        return frozenset(h.lower() for h in self.exchange.response_headers) - set(
-            self.profile.headers.incidental
-        )
+        return frozenset(h.lower() for h in self.exchange.response_headers) - set(self.profile.headers.incidental)
 
     def read(self, name: str, default: Any = None) -> Any:
         """A field of ours, read where the profile has it."""
@@ -207,15 +206,16 @@ class Client:
         content: bytes | None,
         timeout: float | None,
     ) -> Answer:
-        started = time.monotonic()
-        text = None if content is None else content.decode("utf-8", "backslashreplace")
-        common = {
-            "actor": actor,
-            "operation": operation,
-            "method": method,
-            "url": url,
-            "request_headers": dict(headers),
-        }
+        asked = partial(
+            Exchange,
+            actor=actor,
+            operation=operation,
+            method=method,
+            url=url,
+            request_headers=dict(headers),
+            request_body=None if content is None else content.decode("utf-8", "backslashreplace"),
+            started=time.monotonic(),
+        )
         try:
             response = self._http.request(
                 method, url, headers=headers, content=content, timeout=timeout or self.profile.timings.answer
@@ -223,17 +223,13 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self.recorder.add(
-                Exchange(**common, request_body=text, status=None, response_headers={}, response_body=None,
-                         started=started, ended=time.monotonic(), error=reason)
-            )  # fmt: skip
+                asked(status=None, response_headers={}, response_body=None, ended=time.monotonic(), error=reason)
+            )
             raise CouldNotRun(f"no answer to {method} {url}: {reason}") from None
-        exchange = Exchange(
-            **common,
-            request_body=text,
+        exchange = asked(
             status=response.status_code,
             response_headers=dict(response.headers),
             response_body=response.text,
-            started=started,
             ended=time.monotonic(),
         )
         self.recorder.add(exchange)

@@ -33,7 +33,7 @@ class Database:
         """
         with self.session() as connection:
             result = connection.execute(_text(statement), values)
-            return [dict(row._mapping) for row in result] if result.returns_rows else []
+            return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
     def run(self, statement: str, **values: Any) -> int:
         """Run a statement and give the number of rows that it touched.

@@ -89,7 +89,7 @@ def judge(
     *,
     named_only: bool = False,
     jobs: int = 2,
-    on_finding: Callable[[Finding], None] = lambda f: None,
+    on_finding: Callable[[Finding], None] | None = None,
 ) -> list[Finding]:
     """Put each fault into a reference of its own and run the suites on it, `jobs` at a time.
 
@@ -102,7 +102,8 @@ def judge(
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for finding in pool.map(one, [f.name for f in chosen]):
             findings.append(finding)
-            on_finding(finding)
+            if on_finding is not None:
+                on_finding(finding)
     return findings
 
 

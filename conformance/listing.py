@@ -64,9 +64,7 @@ def requirements(ids: Iterable[str], output: Format) -> str:
     rows = [r for r in catalogue.requirements().values() if r.id in wanted]
     if output is Format.JSON:
         return (
-            json.dumps(
-                [{**r.model_dump(), "checks": [c for c, _ in having.get(r.id, [])]} for r in rows], indent=2
-            )
+            json.dumps([{**r.model_dump(), "checks": [c for c, _ in having.get(r.id, [])]} for r in rows], indent=2)
             + "\n"
         )
     if output is Format.MARKDOWN:
@@ -106,8 +104,7 @@ def _markdown(rows: list[Requirement], having: dict[str, list[tuple[str, str]]])
                 "| --- | --- | --- | --- | --- |",
             ]
             lines += [
-                f"| {r.id} | {r.level} | {r.basis} | {_needs(r)}{r.statement} | {_count(r, having)} |"
-                for r in mine
+                f"| {r.id} | {r.level} | {r.basis} | {_needs(r)}{r.statement} | {_count(r, having)} |" for r in mine
             ]
             lines.append("")
     return "\n".join(lines)

@@ -67,9 +67,7 @@ class Money:
             ids = [job.id for job in jobs]
             return sum((amount for user, amount in self._postings(ids) if user == owner.id), 0.0)
         if owner.key not in self._opened:
-            raise CouldNotRun(
-                "the target shows payments only in the owner's balance, which was not read before"
-            )
+            raise CouldNotRun("the target shows payments only in the owner's balance, which was not read before")
         return self._fresh_balance(owner) - self._opened[owner.key]
 
     def movements(self, request: Request) -> list[float]:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-
 import pytest
 
 from conformance import catalogue
@@ -39,7 +38,7 @@ class VerdictPlugin:
         resources: Resources,
         selected: set[str],
         started: float,
-        on_result: Callable[[str, model.CheckResult], None] = lambda id, result: None,
+        on_result: Callable[[str, model.CheckResult], None] | None = None,
     ) -> None:
         self.resources = resources
         self.selected = selected
@@ -68,7 +67,8 @@ class VerdictPlugin:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the checks of the selected rows; those that look at the whole queue come last."""
-        kept, dropped = [], []
+        kept: list[pytest.Item] = []
+        dropped: list[pytest.Item] = []
         for item in items:
             requirement, half = _judged(item)
             self.outcomes.checked.add(requirement.id)
@@ -82,16 +82,11 @@ class VerdictPlugin:
             return False
         return "chat" in capabilities or half == "text"
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[None | pytest.TestReport]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep the verdict of a check's call, or of a stage that could not be set."""
-        report = yield
         # A tidying that fails says nothing about the story that was told.
         if call.when == "call" or (call.when == "setup" and call.excinfo is not None):
             self._keep(item, call)
-        return report  # type: ignore[return-value]  # what a wrapper returns is the hook's result
 
     def _keep(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         requirement, _ = _judged(item)
@@ -107,7 +102,8 @@ class VerdictPlugin:
             exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
         )
         self.outcomes.results.setdefault(requirement.id, []).append(result)
-        self.on_result(requirement.id, result)
+        if self.on_result is not None:
+            self.on_result(requirement.id, result)
 
     def _evidence(self, exchange: Exchange) -> model.Exchange:
         return model.Exchange(
@@ -191,8 +187,7 @@ def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
     code = pytest.main([*ARGUMENTS, suites], plugins=[plugin])
     if plugin.errors or code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
         raise BadCatalogue(
-            "The suites could not be collected: "
-            + ("; ".join(plugin.errors) or f"pytest ended with {code!r}."),
+            "The suites could not be collected: " + ("; ".join(plugin.errors) or f"pytest ended with {code!r}."),
             "This is a mistake in the harness, not in your target; please report it.",
         )
     if code == pytest.ExitCode.INTERRUPTED:

@@ -19,9 +19,7 @@ def heartbeat(client: Client) -> None:
         TargetNotReady: it does not, within the profile's time for it.
     """
     try:
-        answer = client.call(
-            "heartbeat", kind="heartbeat", actor="harness", timeout=client.profile.timings.preflight
-        )
+        answer = client.call("heartbeat", kind="heartbeat", actor="harness", timeout=client.profile.timings.preflight)
     except CouldNotRun as reason:
         raise TargetNotReady(
             f"The target does not answer: {reason}.",
@@ -61,11 +59,7 @@ def _tell(stage: Stage) -> None:
     words = f"An answer of {stage.unique()}."
     job.worker.reply(job, words)
     status = request.status()
-    if (
-        not status.done
-        or [g.text for g in status.generations] != [words]
-        or request.family is not Family.TEXT
-    ):
+    if not status.done or [g.text for g in status.generations] != [words] or request.family is not Family.TEXT:
         raise CouldNotRun(f"its status does not show the worker's reply: {status.answer.body}")
 
 

@@ -27,12 +27,16 @@ class _Part(BaseModel):
 
 
 class Headers(_Part):
+    """Header names."""
+
     key: str
     client_agent: str
     incidental: tuple[str, ...]
 
 
 class Errors(_Part):
+    """Where an error's code and sentence stand, and the codes that say *not found*."""
+
     code: str
     message: str
     not_found_codes: tuple[str, ...]
@@ -40,6 +44,8 @@ class Errors(_Part):
 
 
 class Limits(_Part):
+    """What the target takes at most."""
+
     concurrency: int
     n: int
     max_length_minimum: int
@@ -48,7 +54,7 @@ class Limits(_Part):
 
 
 class Timings(_Part):
-    """Seconds."""
+    """How old a read may be and how long things take, in seconds."""
 
     answer: float
     preflight: float
@@ -62,11 +68,15 @@ class Timings(_Part):
 
 
 class RateLimit(_Part):
+    """Patience with a target that limits rates."""
+
     retries: int
     longest_wait: float
 
 
 class Tokens(_Part):
+    """How tokens are estimated from characters (code points)."""
+
     characters: int
     floor: int
 
@@ -76,6 +86,8 @@ class Tokens(_Part):
 
 
 class Accounts(_Part):
+    """How accounts are obtained, and how many."""
+
     method: str
     requesters: int
     owners: int
@@ -86,16 +98,22 @@ class Accounts(_Part):
 
 
 class Models(_Part):
+    """Names of models for checks."""
+
     template: str
     known: str
 
 
 class Workers(_Part):
+    """Bridge agents of workers."""
+
     validated_bridge: str
     unvalidated_bridge: str
 
 
 class Eligibility(_Part):
+    """The rules that the target enforces on text."""
+
     rules: tuple[str, ...]
 
 
@@ -124,6 +142,8 @@ class Database(_Part):
 
 
 class Migration(_Part):
+    """The migration's files, and what the record says it adds."""
+
     baseline: str
     file: str
     tables: dict[str, int]
@@ -133,6 +153,8 @@ class Migration(_Part):
 
 
 class Server(_Part):
+    """How the target is started."""
+
     command: tuple[str, ...]
 
 

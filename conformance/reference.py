@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import typer
+
 from conformance import profile as profiles
 from conformance import targets
 from fixtures import faults
@@ -25,18 +27,15 @@ def serve(database_url: str | None, port: int, fault: str | None) -> None:
         open_server(database_url) as postgres,
         targets.embedded(profile, postgres, fault, port=port) as target,
     ):
-        print(
-            f"The reference server listens on {target.url}; its database is {target.database_url}", flush=True
-        )
-        print(f"Its API is described at {target.url}/openapi.json; make an account with", flush=True)
+        typer.echo(f"The reference server listens on {target.url}; its database is {target.database_url}")
+        typer.echo(f"Its API is described at {target.url}/openapi.json; make an account with")
         method, path = profile.route("make_account")
-        print(
+        typer.echo(
             f"  curl -X {method} {target.url}{path} -H 'Content-Type: application/json' "
-            '-d \'{"username": "me", "oauth_id": "me", "trusted": true}\'',
-            flush=True,
+            '-d \'{"username": "me", "oauth_id": "me", "trusted": true}\''
         )
-        print("Ctrl-C ends it.", flush=True)
+        typer.echo("Ctrl-C ends it.")
         try:
             threading.Event().wait()
         except KeyboardInterrupt:
-            print("Ended.", flush=True)
+            typer.echo("Ended.")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Literal
 
-from conformance import catalogue, migration, plugin, preflight, targets
+from conformance import catalogue, migration, migration_files, plugin, preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.database import Database
 from conformance.errors import TargetNotReady
 from conformance.profile import Profile
 from conformance.stage import Cast, Resources
+from fixtures import faults
 from fixtures.postgres import Server, open_server
 from reports import model
 
@@ -37,7 +40,7 @@ class Options:
     seed: int | None = None
     strict: bool = False
     fault: str | None = None
-    on_result: Callable[[str, model.CheckResult], None] = field(default=lambda id, result: None)
+    on_result: Callable[[str, model.CheckResult], None] | None = None
 
 
 def run(options: Options) -> model.Report:
@@ -47,6 +50,8 @@ def run(options: Options) -> model.Report:
         Situation: the options cannot be carried out; nothing was started, or all of it has been ended.
     """
     selected = catalogue.select(options.patterns)
+    if options.fault is not None:
+        faults.get(options.fault)
     profile = resolve(options)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     begun, started = datetime.now(UTC), time.monotonic()
@@ -57,7 +62,8 @@ def run(options: Options) -> model.Report:
         postgres = stack.enter_context(_postgres(options, profile, selected))
         target = stack.enter_context(_target(options, profile, postgres))
         url = target.url
-        client = stack.enter_context(Client(target.url, profile))
+        judged = stack.enter_context(_faulty_migration(profile, options.fault))
+        client = stack.enter_context(Client(target.url, judged))
         database = stack.enter_context(_database(target))
         try:
             cast = preflight.ready(client)
@@ -87,7 +93,7 @@ def judge(
     resources: Resources,
     selected: set[str],
     started: float,
-    on_result: Callable[[str, model.CheckResult], None] = lambda id, result: None,
+    on_result: Callable[[str, model.CheckResult], None] | None = None,
 ) -> plugin.Outcomes:
     """Run the suites on what is already running; the preflight is the caller's."""
     return plugin.run(plugin.VerdictPlugin(resources, selected, started, on_result), SUITES)
@@ -150,9 +156,7 @@ def resolve(options: Options) -> Profile:
     elif options.target:
         profile = profile.with_capabilities(without=frozenset({"migration", "server_start"}))
     if options.target and not options.database_url:
-        profile = profile.with_capabilities(
-            without=frozenset({"database", "database_write", "database_proxy"})
-        )
+        profile = profile.with_capabilities(without=frozenset({"database", "database_write", "database_proxy"}))
         if profile.database.expire_request:
             profile = profile.with_capabilities(without=frozenset({"time"}))
     if "migration" in profile.capabilities:
@@ -179,6 +183,23 @@ def _target(options: Options, profile: Profile, postgres: Server | None) -> Iter
     assert postgres is not None
     with targets.embedded(profile, postgres, options.fault) as target:
         yield target
+
+
+@contextmanager
+def _faulty_migration(profile: Profile, fault: str | None) -> Iterator[Profile]:
+    """The profile whose migration holds the fault, where the fault is one of the migration.
+
+    The reference runs on the right one all the same: what is judged is the file, on databases of the suite's own.
+    """
+    text = "" if fault is None else migration_files.locate(profile.migration.file).read_text("utf-8")
+    altered = text if fault is None else faults.migrated(fault, text)
+    if altered == text:
+        yield profile
+        return
+    with tempfile.TemporaryDirectory(prefix="horde-conformance-") as folder:
+        file = Path(folder) / Path(profile.migration.file).name
+        file.write_text(altered, "utf-8")
+        yield profile.with_migration(profile.migration.baseline, str(file))
 
 
 @contextmanager

@@ -120,9 +120,7 @@ class Stage:
         made = self.resources.cast.workers_made
         made[account.key] = made.get(account.key, 0) + 1
         if made[account.key] > self.profile.accounts.workers_per_owner:
-            raise CouldNotRun(
-                f"{account.role} has no workers left: {self.profile.accounts.workers_per_owner} a run"
-            )
+            raise CouldNotRun(f"{account.role} has no workers left: {self.profile.accounts.workers_per_owner} a run")
         declared: dict[str, Any] = {
             "models": list(models),
             "bridge_agent": self.profile.workers.validated_bridge,
@@ -258,7 +256,6 @@ class Stage:
             judge: asserts what holds for each; makes its own requests.
             count: examples at most.
         """
-
         worst: list[T] = []
         stop_shrinking = 0.0
 

@@ -30,9 +30,7 @@ class Target:
 
 
 @contextmanager
-def embedded(
-    profile: Profile, postgres: Server, fault: str | None = None, *, port: int = 0
-) -> Iterator[Target]:
+def embedded(profile: Profile, postgres: Server, fault: str | None = None, *, port: int = 0) -> Iterator[Target]:
     """The reference on a fresh database with the profile's baseline and migration; gone at the end.
 
     Raises:
@@ -48,9 +46,7 @@ def embedded(
 
 
 @contextmanager
-def serving(
-    command: tuple[str, ...], database_url: str, *, fault: str | None = None, port: int = 0
-) -> Iterator[str]:
+def serving(command: tuple[str, ...], database_url: str, *, fault: str | None = None, port: int = 0) -> Iterator[str]:
     """A server started by a profile's command on a database; its base URL. Ended at the end.
 
     The command's process prints a line that ends with its URL when it is ready, and is told by the end of its
