@@ -29,11 +29,10 @@ def requirements() -> str:
 
 
 def commands() -> str:
-    """The console command and its sub-commands as Markdown, one heading level down."""
+    """The console command and its sub-commands as Markdown, below the page's own heading."""
     command = typer.main.get_command(command_line)
     context = typer.Context(command, info_name="horde-conformance")
-    text = get_docs_for_click(obj=command, ctx=context, name="horde-conformance")
-    return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines()[1:])
+    return get_docs_for_click(obj=command, ctx=context, name="horde-conformance").partition("\n")[2]
 
 
 GENERATED = {"reference/requirements": requirements, "reference/commands": commands}
