@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from rich.console import Console
@@ -168,10 +168,11 @@ def _guarded(command: Callable[[], Any]) -> int:
         return _say(f"{error}.", error.hint, Exit.COULD_NOT_RUN)
     except ReportError as error:
         return _say(str(error), "", Exit.USAGE)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return _say("Interrupted; what was started has been ended.", "", Exit.COULD_NOT_RUN)
     except typer.TyperException as error:
-        error.show()
+        # Typer types its usage errors as this class, and gives each a way to print itself.
+        cast("Any", error).show()
         return Exit.USAGE
     except Exception as error:
         if os.environ.get(TRACEBACK):

@@ -15,6 +15,9 @@ import httpx
 from conformance.errors import CouldNotRun
 from conformance.profile import Profile, dig
 
+# Bytes of an answer's body that are read at most.
+_LARGEST = 64 * 1024 * 1024
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -137,6 +140,8 @@ class Client:
         self.url = url.rstrip("/")
         self.profile = profile
         self.recorder = Recorder()
+        # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
+        self.deadline: float | None = None
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
         self._http = httpx.Client(
             timeout=profile.timings.answer, limits=limits, trust_env=False, follow_redirects=False
@@ -187,7 +192,13 @@ class Client:
         url = self.url + (path if path is not None else route)
         patience = self.profile.rate_limit.longest_wait
         for _ in range(self.profile.rate_limit.retries + 1):
-            answer = self._once(operation, kind, actor, method, url, headers, content, timeout)
+            limit = timeout or self.profile.timings.answer
+            if self.deadline is not None:
+                left = self.deadline - time.monotonic()
+                if left <= 0:
+                    raise CouldNotRun(f"no time is left for {method} {url}")
+                limit, patience = min(limit, left), min(patience, left)
+            answer = self._once(operation, kind, actor, method, url, headers, content, limit)
             wait = _time_to_wait(answer) if answer.limited else None
             if wait is None or wait > patience:
                 return answer
@@ -204,7 +215,7 @@ class Client:
         url: str,
         headers: Mapping[str, str],
         content: bytes | None,
-        timeout: float | None,
+        limit: float,
     ) -> Answer:
         asked = partial(
             Exchange,
@@ -217,9 +228,8 @@ class Client:
             started=time.monotonic(),
         )
         try:
-            response = self._http.request(
-                method, url, headers=headers, content=content, timeout=timeout or self.profile.timings.answer
-            )
+            with self._http.stream(method, url, headers=headers, content=content, timeout=limit) as response:
+                received = _whole(response, time.monotonic() + limit)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self.recorder.add(
@@ -229,16 +239,28 @@ class Client:
         exchange = asked(
             status=response.status_code,
             response_headers=dict(response.headers),
-            response_body=response.text,
+            response_body=received.decode("utf-8", "backslashreplace"),
             ended=time.monotonic(),
         )
         self.recorder.add(exchange)
-        return Answer(exchange, self.profile, kind, _json(response), response.status_code)
+        return Answer(exchange, self.profile, kind, _json(received), response.status_code)
 
 
-def _json(response: httpx.Response) -> Any:
+def _whole(response: httpx.Response, deadline: float) -> bytes:
+    """The answer's body; a target that trickles it out for ever does not hold a run up."""
+    received = bytearray()
+    for chunk in response.iter_bytes():
+        received += chunk
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("the answer did not end in time")
+        if len(received) > _LARGEST:
+            raise httpx.ReadError(f"the answer is larger than {_LARGEST} bytes")
+    return bytes(received)
+
+
+def _json(received: bytes) -> Any:
     try:
-        return json.loads(response.content)
+        return json.loads(received)
     except (ValueError, RecursionError):
         return None
 

@@ -66,9 +66,10 @@ def run(options: Options) -> model.Report:
         client = stack.enter_context(Client(target.url, judged))
         database = stack.enter_context(_database(target))
         try:
-            cast = preflight.ready(client)
-            resources = Resources(client, cast, database, seed, postgres, options.fault)
-            preflight.round_trip(resources)
+            with preflight.in_time(client):
+                cast = preflight.ready(client)
+                resources = Resources(client, cast, database, seed, postgres, options.fault)
+                preflight.round_trip(resources)
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"
             resources = Resources(client, Cast([], []), database, seed)

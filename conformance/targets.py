@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import IO
 
 from conformance import migration
 from conformance.errors import ReferenceNotStarted
@@ -19,6 +21,9 @@ from fixtures.postgres import Server
 # Seconds that a server gets to come up, and to go.
 _START = 20.0
 _STOP = 5.0
+# Between two looks at what it printed.
+_GLANCE = 0.02
+_LONGEST_LOG = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -59,32 +64,27 @@ def serving(command: tuple[str, ...], database_url: str, *, fault: str | None = 
     argv = [part.format(**values) for part in command]
     if fault is not None:
         argv = [*("fixtures.faults" if part == "fixtures.horde" else part for part in argv), "--fault", fault]
-    process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env={**os.environ, "HORDE_END_WITH_STDIN": "1"},
-    )  # fmt: skip
-    try:
-        yield _url(process)
-    finally:
-        _end(process)
+    # A file, not a pipe: a server that says much must not stop because nobody listens.
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
+        try:
+            yield _url(process, log)
+        finally:
+            _end(process)
 
 
-def _url(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout is not None
+def _url(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
     deadline = time.monotonic() + _START
-    said = b""
-    while time.monotonic() < deadline and process.poll() is None:
-        ready, _, _ = select.select([process.stdout], [], [], 0.2)
-        if not ready:
-            continue
-        said += os.read(process.stdout.fileno(), 4096)
-        for line in said.decode("utf-8", "replace").splitlines():
-            place = line.rfind("http://")
-            if place >= 0 and said.endswith(b"\n"):
-                return line[place:].strip()
-    process.kill()
-    _, errors = process.communicate()
-    last = errors.decode("utf-8", "replace").strip().splitlines()[-3:]
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None
+        said = os.pread(log.fileno(), _LONGEST_LOG, 0).decode("utf-8", "replace")
+        ready = re.search(r"(https?://\S+)\s*\n", said)
+        if ready:
+            return ready[1]
+        if ended:
+            break
+        time.sleep(_GLANCE)
+    last = said.strip().splitlines()[-3:]
     raise ReferenceNotStarted(
         "The server did not start: " + (" / ".join(last) or "it printed no URL."),
         "Run the profile's [server] command by hand to see all that it says.",
@@ -92,9 +92,11 @@ def _url(process: subprocess.Popen[bytes]) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
     process.terminate()
     try:
-        process.communicate(timeout=_STOP)
+        process.wait(timeout=_STOP)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.communicate()
+        process.wait()
