@@ -29,10 +29,11 @@ def requirements() -> str:
 
 
 def commands() -> str:
-    """The console command and its sub-commands as Markdown, below the page's own heading."""
+    """The sub-commands as Markdown, one section each."""
     command = typer.main.get_command(command_line)
     context = typer.Context(command, info_name="horde-conformance")
-    return get_docs_for_click(obj=command, ctx=context, name="horde-conformance").partition("\n")[2]
+    text = get_docs_for_click(obj=command, ctx=context, name="horde-conformance")
+    return text[text.index("\n## ") :]
 
 
 GENERATED = {"reference/requirements": requirements, "reference/commands": commands}
