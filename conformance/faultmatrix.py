@@ -89,15 +89,17 @@ def judge(
     *,
     named_only: bool = False,
     jobs: int = 2,
+    database_url: str | None = None,
     on_finding: Callable[[Finding], None] | None = None,
 ) -> list[Finding]:
     """Put each fault into a reference of its own and run the suites on it, `jobs` at a time.
 
     Args:
         named_only: run only the checks of the requirement that the fault names.
+        database_url: a PostgreSQL server for all of them; by default each starts one of its own.
     """
     findings = []
-    one = partial(_judge, named_only=named_only)
+    one = partial(_judge, named_only=named_only, database_url=database_url)
     # Each in a fresh process: pytest and the suites keep state of their own in a process.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for finding in pool.map(one, [f.name for f in chosen]):
@@ -107,11 +109,12 @@ def judge(
     return findings
 
 
-def _judge(name: str, *, named_only: bool) -> Finding:
+def _judge(name: str, *, named_only: bool, database_url: str | None) -> Finding:
     fault = faults.get(name)
     found = partial(Finding, fault.name, fault.breaks, fault.also, named_only=named_only)
+    patterns = (fault.breaks,) if named_only else ()
     try:
-        report = run.run(run.Options(patterns=(fault.breaks,) if named_only else (), fault=name, seed=1))
+        report = run.run(run.Options(patterns=patterns, fault=name, seed=1, database_url=database_url))
     except Situation as situation:
         return found((), (), problem=situation.what)
     if report.aborted:

@@ -1,0 +1,79 @@
+"""Every named fault is caught by the requirement it names, and every binding requirement has one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance import faultmatrix, listing
+from conformance.catalogue import requirements
+from conformance.faultmatrix import Finding
+from fixtures import faults
+from fixtures.faults import FaultError, Patch
+from fixtures.postgres import Server
+
+AREAS = ("FAM", "POP", "RPL", "CAN", "PRG", "MIG")
+FAULTS = faults.known()
+TABLE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
+
+
+@pytest.fixture(scope="session")
+def findings(postgres: Server) -> dict[str, Finding]:
+    """All faults, each in a reference of its own and judged by the requirement that it names."""
+    found = faultmatrix.judge(list(FAULTS.values()), named_only=True, database_url=postgres.url())
+    return {finding.fault: finding for finding in found}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_named_requirement_turns_red(name: str, findings: dict[str, Finding]) -> None:
+    assert findings[name].right, findings[name].line()
+
+
+def test_every_binding_requirement_with_a_check_has_a_fault() -> None:
+    checked = listing.checks()
+    binding = {r.id for r in requirements().values() if r.level == "MUST" and r.area in AREAS and r.id in checked}
+    assert len(binding) > 70
+    assert binding - {f.breaks for f in FAULTS.values()} == set()
+
+
+def test_faults_cite_requirements_of_the_catalogue_and_say_their_error_in_one_line() -> None:
+    for fault in FAULTS.values():
+        assert {fault.breaks, *fault.also} <= set(requirements()), fault.name
+        assert fault.breaks not in fault.also, fault.name
+        assert fault.summary, fault.name
+        assert "\n" not in fault.summary, fault.name
+
+
+def test_the_documented_table_has_each_fault_with_what_it_names_and_its_consequences() -> None:
+    rows = re.findall(
+        r"^\| ([a-z0-9-]+) \| .* \| ([A-Z]{3}-\d\d) \| (.*) \| .* \|$", TABLE.read_text("utf-8"), re.MULTILINE
+    )
+    documented = {name: (breaks, set(filter(None, also.split(", ")))) for name, breaks, also in rows}
+    assert documented == {f.name: (f.breaks, set(f.also)) for f in FAULTS.values()}
+
+
+def no_such_function(patch: Patch) -> None:
+    patch.function(faultmatrix, "no_such_function", lambda: None)
+
+
+def no_such_query(patch: Patch) -> None:
+    patch.sql("no such query", "old", "new")
+
+
+def no_such_text(patch: Patch) -> None:
+    patch.migration("text that does not stand in it", "new")
+    patch.migrated("ALTER TABLE workers;")
+
+
+@pytest.mark.parametrize("stale", [no_such_function, no_such_query, no_such_text])
+def test_a_fault_that_no_longer_fits_the_server_says_so(stale: Callable[[Patch], None]) -> None:
+    with pytest.raises(FaultError):
+        stale(Patch(live=False))
+
+
+def test_an_unknown_fault_is_a_named_situation() -> None:
+    with pytest.raises(FaultError, match="no-such-fault"):
+        faults.get("no-such-fault")
