@@ -20,6 +20,9 @@ DEV_LOCK = "requirements-dev.lock"
 
 # Where bytecode may not be written, pytest rewrites its plugins in every run: three seconds instead of one.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# uv trusts a list of its own unless told to trust what the machine trusts, as pip does: behind a company's proxy it
+# could fetch nothing.
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 
 
 def install(session: nox.Session, lock: str, *, compiled: bool = False) -> None:
@@ -74,13 +77,9 @@ def conformance(session: nox.Session) -> None:
 @nox.session(venv_backend="none", tags=["ci"])
 def readme(session: nox.Session) -> None:
     """Do what the README tells a newcomer to do, in a fresh clone of HEAD with an empty environment."""
-    commands = re.findall(
-        r"^python3 -m venv .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    commands = re.findall(r"^python3 -m venv .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     if len(commands) < 2:
-        session.error(
-            "README.md no longer shows its two commands, each on a line that begins with `python3 -m venv`."
-        )
+        session.error("README.md no longer shows its two commands, each on a line that begins with `python3 -m venv`.")
     bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     with tempfile.TemporaryDirectory() as folder:
         session.run("git", "clone", "--quiet", str(ROOT), folder, external=True)

@@ -104,22 +104,16 @@ def test_the_reference_server_knows_nothing_of_faults() -> None:
 def test_no_suite_knows_the_reference_server() -> None:
     assert SUITES
     for suite in SUITES:
-        assert [m for m in imported(suite) if within(m, "fixtures.horde", "fixtures.faults")] == [], named(
-            suite
-        )
+        assert [m for m in imported(suite) if within(m, "fixtures.horde", "fixtures.faults")] == [], named(suite)
         assert [s for s in strings(suite) if re.match(r"fixtures[./](horde|faults)\b", s)] == [], named(suite)
 
 
 def test_no_check_names_a_route() -> None:
     assert SUITES
-    routes = {
-        part for route in load("reference").routes.values() for part in route.partition(" ")[2].split("{")[:1]
-    }
+    routes = {part for route in load("reference").routes.values() for part in route.partition(" ")[2].split("{")[:1]}
     assert "/generate/text/pop" in routes
     for suite in SUITES:
-        told = [
-            s for s in strings(suite) if "/api/" in s or "/v2/" in s or any(route in s for route in routes)
-        ]
+        told = [s for s in strings(suite) if "/api/" in s or "/v2/" in s or any(route in s for route in routes)]
         assert told == [], named(suite)
 
 
@@ -141,9 +135,7 @@ def test_no_check_names_a_status_code() -> None:
 
 
 def _numbers(tree: ast.AST) -> set[int]:
-    return {
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int
-    }
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
 
 
 def test_no_check_reads_an_answer_by_itself() -> None:
@@ -191,17 +183,13 @@ def test_what_a_room_reads_is_installed_with_it() -> None:
 def test_no_file_names_a_machine() -> None:
     """Neither a folder of somebody's machine nor the address of a registry: both are other ones elsewhere."""
     roots = "work|root|home|Users|opt/pypi"
-    told = re.compile(
-        rf"(?<![\w.:/{{}}-])/(?:{roots})/|\bpypi\.(?:org|python)|pythonhosted|--index-url|--find-links"
-    )
+    told = re.compile(rf"(?<![\w.:/{{}}-])/(?:{roots})/|\bpypi\.(?:org|python)|pythonhosted|--index-url|--find-links")
     files = [path for path in tracked() if path != Path(__file__).resolve()]
     assert files
     wrong = []
     for path in files:
         lines = path.read_text("utf-8").splitlines()
-        wrong += [
-            f"{named(path)}:{number}: {line}" for number, line in enumerate(lines, 1) if told.search(line)
-        ]
+        wrong += [f"{named(path)}:{number}: {line}" for number, line in enumerate(lines, 1) if told.search(line)]
     assert wrong == []
 
 
@@ -211,9 +199,7 @@ def test_the_locks_pin_everything_by_hash() -> None:
         text = (ROOT / lock).read_text("utf-8").replace("\\\n", " ")
         rows = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
         assert rows
-        assert [row for row in rows if not re.match(r"\S+==\S+ .*--hash=sha256:[0-9a-f]{64}", row)] == [], (
-            lock
-        )
+        assert [row for row in rows if not re.match(r"\S+==\S+ .*--hash=sha256:[0-9a-f]{64}", row)] == [], lock
         pinned[lock] = dict(row.split(" ")[0].split("==") for row in rows)
     run, everything = pinned.values()
     assert {name for name in run if run[name] != everything.get(name)} == set()
