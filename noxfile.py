@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -81,11 +82,17 @@ def readme(session: nox.Session) -> None:
     if len(commands) < 2:
         session.error("README.md no longer shows its two commands, each on a line that begins with `python3 -m venv`.")
     bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    failed = []
     with tempfile.TemporaryDirectory() as folder:
         session.run("git", "clone", "--quiet", str(ROOT), folder, external=True)
         with session.chdir(folder):
             for command in commands:
-                session.run("sh", "-c", command, external=True, env=bare, include_outer_env=False)
+                try:
+                    session.run("sh", "-c", command, external=True, env=bare, include_outer_env=False)
+                except CommandFailed:
+                    failed.append(command)
+    if failed:
+        session.error("These commands of the README failed:\n" + "\n".join(failed))
 
 
 @nox.session
