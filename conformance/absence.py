@@ -28,6 +28,19 @@ def not_found(answer: Answer, *, control: Callable[[], Answer]) -> None:
         raise CouldNotRun(f"the control is not found on its own route either: {found}")
 
 
+def no_such_job(answer: Answer, *, control: Callable[[], Answer]) -> None:
+    """No generation of that id is found. The control: the same call with a generation's id is carried out.
+
+    Raises:
+        AssertionError: the answer is another than the profile's *no such generation*.
+        CouldNotRun: the control is not carried out either.
+    """
+    assert answer.job_not_found, f"expected that no such generation is found, got {answer}"
+    right = control()
+    if not right.accepted:
+        raise CouldNotRun(f"the control is not carried out either: {right}")
+
+
 def refused(answer: Answer, *, control: Callable[[], Answer]) -> None:
     """The call is refused with a 4xx. The control: the same call, made as it should be, is carried out.
 
@@ -85,3 +98,23 @@ def changes_nothing(act: Callable[[], object], *, seen: Callable[[], Any], contr
     control()
     if seen() == before:
         raise CouldNotRun(f"the control changed nothing either: {before!r}")
+
+
+def leaves_alone(act: Callable[[], object], *, seen: Callable[[], Any], unlike: Any) -> None:
+    """An act leaves what `seen` looks at as it was, where nothing is left that could change it.
+
+    Args:
+        act: what must change nothing.
+        seen: looks at the state; compared by equality.
+        unlike: the control: what the same look saw earlier in this story, before the last change.
+
+    Raises:
+        AssertionError: the act changed what is seen.
+        CouldNotRun: the look does not tell now from then, so that it is blind.
+    """
+    before = seen()
+    if before == unlike:
+        raise CouldNotRun(f"the control changed nothing: {before!r} is seen, as earlier in the story")
+    act()
+    after = seen()
+    assert after == before, f"changed from {before!r} to {after!r}"
