@@ -334,6 +334,15 @@ class Worker:
         """
         return self.job_in(self.try_pop(extra=extra, **declared))
 
+    def receives(self, **declared: Any) -> Job | None:
+        """What this worker gets now: None for an empty answer and for a refusal, as in maintenance.
+
+        Raises:
+            CouldNotRun: the answer is neither a pop's nor a refusal.
+        """
+        answer = self.try_pop(**declared)
+        return None if answer.refused else self.job_in(answer)
+
     def pop_job(self, request: Request | None = None, **declared: Any) -> Job:
         """A job that this worker must get for the story to go on; noted as one of the request's.
 
@@ -410,21 +419,26 @@ class Worker:
         """
         return _carried_out(self.try_progress(job, output), "the progress post").need("cancelled") is True
 
+    def find_id(self) -> str | None:
+        """The worker's id, as the target lists it; None where it does not (yet)."""
+        profile = self.client.profile
+        listed = self.client.call("workers", kind="workers", actor=self.name, key=self.owner.key)
+        shown = listed.body if isinstance(listed.body, list) else []
+        ids = [profile.read("worker", "id", w) for w in shown if profile.read("worker", "name", w) == self.name]
+        return str(ids[0]) if ids else None
+
     def set_maintenance(self, *, on: bool) -> None:
         """Switch the worker's maintenance, as its owner.
 
         Raises:
             CouldNotRun: the target does not know the worker or refuses it.
         """
-        profile = self.client.profile
-        listed = self.client.call("workers", kind="workers", actor=self.name, key=self.owner.key)
-        shown = listed.body if isinstance(listed.body, list) else []
-        ids = [profile.read("worker", "id", w) for w in shown if profile.read("worker", "name", w) == self.name]
-        if not ids:
+        id = self.find_id()
+        if id is None:
             raise CouldNotRun(f"the target does not list worker {self.name}")
-        body = profile.build("modify_worker", {"maintenance": on})
+        body = self.client.profile.build("modify_worker", {"maintenance": on})
         answer = self.client.call(
-            "modify_worker", kind="modify", actor=self.name, key=self.owner.key, body=body, id=str(ids[0])
+            "modify_worker", kind="modify", actor=self.name, key=self.owner.key, body=body, id=id
         )
         _carried_out(answer, "the switch of the worker's maintenance")
 
