@@ -173,7 +173,7 @@ _PLUGINS = (
     "faulthandler",
 )
 ARGUMENTS = (
-    "--pyargs", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",
+    "--pyargs", "--noconftest", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",
     *(f"-pno:{name}" for name in _PLUGINS),
 )  # fmt: skip
 
