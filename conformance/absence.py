@@ -118,3 +118,24 @@ def leaves_alone(act: Callable[[], object], *, seen: Callable[[], Any], unlike: 
     act()
     after = seen()
     assert after == before, f"changed from {before!r} to {after!r}"
+
+
+def vanishes(
+    act: Callable[[], object], *, seen: Callable[[], Any], patience: Callable[[Callable[[], bool]], bool]
+) -> None:
+    """What is seen before an act is seen no more after it. The control: before it, it is seen.
+
+    Args:
+        act: makes it go.
+        seen: gives what is there; something true while there is anything.
+        patience: looks again and again until what it is given holds: the stage's `until`.
+
+    Raises:
+        AssertionError: it is still there.
+        CouldNotRun: it was not seen before either, so that the look is blind.
+    """
+    before = seen()
+    if not before:
+        raise CouldNotRun("nothing was seen before either")
+    act()
+    assert patience(lambda: not seen()), f"still there: {seen()!r}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 import sqlalchemy
@@ -56,6 +57,35 @@ class Database:
                 yield connection
         except SQLAlchemyError as error:
             raise CouldNotRun(f"the database refuses: {str(error).splitlines()[0]}") from None
+
+    def holding(self, tables: Sequence[str], word: str) -> list[str]:
+        """The tables of these in which some row holds a word, in whichever column.
+
+        Raises:
+            CouldNotRun: there is no such table.
+        """
+        with self.session() as connection:
+            return [table for table in tables if connection.scalar(_rows_with(table, word))]
+
+    def waiting_behind(self, holder: sqlalchemy.Connection) -> int:
+        """How many sessions wait for what this connection holds locked, or behind one that does."""
+        with self.session() as connection:
+            return int(connection.execute(_text(_QUERY), {"pid": backend(holder)}).scalar_one())
+
+
+def backend(connection: sqlalchemy.Connection) -> int:
+    """The process id of a connection's backend."""
+    # The driver knows it without a statement, which a waiting connection could not carry out.
+    return int(connection.connection.driver_connection.info.backend_pid)  # type: ignore[union-attr]
+
+
+_QUERY = (files("conformance") / "sql" / "database.sql").read_text("utf-8").partition("-- name: waiting_behind")[2]
+
+
+def _rows_with(table: str, word: str) -> sqlalchemy.Select[Any]:
+    held = sqlalchemy.table(table).alias("held")
+    whole = sqlalchemy.cast(sqlalchemy.literal_column("held"), sqlalchemy.Text)
+    return sqlalchemy.select(sqlalchemy.func.count()).select_from(held).where(sqlalchemy.func.strpos(whole, word) > 0)
 
 
 def _text(statement: str) -> sqlalchemy.TextClause:
