@@ -7,6 +7,7 @@ checks share one server and one queue without seeing each other.
 from __future__ import annotations
 
 import random
+import re
 import string
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -271,7 +272,7 @@ class Stage:
                 worst.append(example)
                 raise
 
-        run.__name__ = self.name
+        run.__name__ = re.sub(r"\W+", "_", self.name)
         settled = hypothesis.settings(
             max_examples=count,
             deadline=None,
