@@ -437,9 +437,7 @@ class Worker:
         if id is None:
             raise CouldNotRun(f"the target does not list worker {self.name}")
         body = self.client.profile.build("modify_worker", {"maintenance": on})
-        answer = self.client.call(
-            "modify_worker", kind="modify", actor=self.name, key=self.owner.key, body=body, id=id
-        )
+        answer = self.client.call("modify_worker", kind="modify", actor=self.name, key=self.owner.key, body=body, id=id)
         _carried_out(answer, "the switch of the worker's maintenance")
 
 
