@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from conformance import catalogue
 from conformance.checks import MARK
@@ -176,6 +178,7 @@ ARGUMENTS = (
     "--pyargs", "--noconftest", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",
     *(f"-pno:{name}" for name in _PLUGINS),
 )  # fmt: skip
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "horde-conformance")  # noqa: PTH111 - never raises
 
 
 def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
@@ -184,6 +187,8 @@ def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
     Raises:
         BadCatalogue: a suite does not import, or names no requirement.
     """
+    # What Hypothesis keeps between runs (tables of Unicode) is no business of the folder that we are called in.
+    set_hypothesis_home_dir(_CACHE)
     code = pytest.main([*ARGUMENTS, suites], plugins=[plugin])
     if plugin.errors or code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
         raise BadCatalogue(
