@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -23,7 +24,9 @@ Ask = Callable[[str, Family], Answer]
 _LENGTH = 36
 _HYPHENS = (8, 13, 18, 23)
 _places = st.sets(st.integers(0, _LENGTH - 1), min_size=1)
-_blanks = st.text(" \t\n\r\x0b\x0c\u00a0\u2003\u3000", max_size=3)
+_blanks = st.text(" \t\u00a0\u2003\u3000", max_size=3)
+# Named, for a table of all of Unicode takes seconds to make.
+_characters = string.printable + "\x01\x7f\x85é\u0130\u202e\u2028\ufeff\uff11漢😀"
 
 
 def _in_path(text: str) -> str:
@@ -41,7 +44,7 @@ _strange = st.tuples(st.uuids().map(str), st.integers(0, _LENGTH), st.sampled_fr
 
 NO_IDS: dict[str, SearchStrategy[str]] = {
     "empty": st.just(""),
-    "not a UUID": st.one_of(st.text(min_size=1).filter(_is_no_uuid), _cut, _strange),
+    "not a UUID": st.one_of(st.text(_characters, min_size=1, max_size=64).filter(_is_no_uuid), _cut, _strange),
     "NUL": st.tuples(st.uuids().map(str), st.integers(0, _LENGTH)).map(lambda u: u[0][: u[1]] + "\x00" + u[0][u[1] :]),
     "10 kB": st.sampled_from("a0-{").map(lambda character: character * 10240),
 }
@@ -72,8 +75,8 @@ SPELLINGS: dict[str, SearchStrategy[Spelling]] = {
     "percent-encoded": st.one_of(st.just(set(range(_LENGTH))), _places).map(_encoded),
 }
 
-# Examples of each kind, for each family; a kind with one example only is asked once.
-_EXAMPLES = 12
+# Examples of each kind, for each family; a kind that has fewer is asked that often.
+_NO_IDS, _SPELLINGS = 12, 6
 
 each_kind = pytest.mark.parametrize("kind", NO_IDS)
 each_spelling = pytest.mark.parametrize("spelling", SPELLINGS)
@@ -115,7 +118,7 @@ def test_what_is_no_id_is_refused(stage: Stage, kind: str, family: Family) -> No
         for ask in _asks(stage, family, cancel=True):
             refused(ask(_in_path(no_id), family), control=lambda: found)
 
-    stage.for_all(NO_IDS[kind], judge, count=_EXAMPLES)
+    stage.for_all(NO_IDS[kind], judge, count=_NO_IDS)
     request.cancel()
 
 
@@ -137,7 +140,7 @@ def test_another_spelling_shows_the_same_request_or_is_refused(stage: Stage, spe
             same = answer.accepted and words in (answer.exchange.response_body or "")
             assert answer.refused or same, f"{answer} neither shows what was submitted as {request.id} nor refuses"
 
-    stage.for_all(SPELLINGS[spelling], judge, count=_EXAMPLES)
+    stage.for_all(SPELLINGS[spelling], judge, count=_SPELLINGS)
 
 
 @check("FAM-07", both=True)
@@ -147,16 +150,16 @@ def test_another_spelling_cancels_the_same_request_or_is_refused(stage: Stage, s
     model = stage.model()
 
     def judge(spell: Spelling) -> None:
-        request = stage.submit(family, model)
-        before = request.status().waiting
+        request = stage.submit(family, model, n=2)
         answer = _with_patience(request.requester.try_cancel(spell(request.id), family))
         assert answer.accepted or answer.refused, f"{answer} is neither carried out nor refused"
         after = request.status().waiting
-        expected = 0 if answer.accepted else before
-        assert after == expected, f"{answer}, and {after} generations wait of request {request.id}"
-        request.cancel()
+        expected = 0 if answer.accepted else 2
+        assert after == expected, f"{answer}, and then {after} of 2 generations of request {request.id} wait"
+        if answer.refused:
+            request.cancel()
 
-    stage.for_all(SPELLINGS[spelling], judge, count=_EXAMPLES)
+    stage.for_all(SPELLINGS[spelling], judge, count=_SPELLINGS)
 
 
 @check("FAM-07")
@@ -169,9 +172,11 @@ def test_no_spelling_is_found_on_the_other_familys_route(stage: Stage, spelling:
 
     def judge(spell: Spelling) -> None:
         spelt = spell(request.id)
-        for ask in _asks(stage, family.other, cancel=True):
-            not_found(ask(spelt, family.other), control=lambda: request.requester.try_status(request))
-        now = request.status().counts
+        answers = [ask(spelt, family.other) for ask in _asks(stage, family.other, cancel=True)]
+        found = request.requester.try_status(request)
+        for answer in answers:
+            not_found(answer, control=lambda: found)
+        now = Status(found).counts
         assert now == own, f"cancelling {spelt} on the {family.other} route changed {own} to {now}"
 
-    stage.for_all(SPELLINGS[spelling], judge, count=_EXAMPLES)
+    stage.for_all(SPELLINGS[spelling], judge, count=_SPELLINGS)
