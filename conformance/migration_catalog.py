@@ -18,7 +18,7 @@ Volatility = Literal["immutable", "stable", "volatile"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `default` is SQL, `computed` an identity or generated column, `labels` an enum's values."""
+    """One column. `default` is SQL, `labels` are an enum's values."""
 
     table: str
     name: str
@@ -27,7 +27,8 @@ class Column:
     category: str
     modifier: int
     not_null: bool
-    computed: bool
+    identity: bool
+    generated: bool
     default: str | None
     volatility: Volatility | None
     labels: tuple[str, ...]
@@ -38,7 +39,7 @@ class Column:
     @property
     def required(self) -> bool:
         """Whether an INSERT must give a value."""
-        return self.not_null and self.default is None and not self.computed
+        return self.not_null and self.default is None and not (self.identity or self.generated)
 
 
 @dataclass(frozen=True)

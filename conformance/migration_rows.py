@@ -10,18 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import psycopg2
-
 from conformance.errors import CouldNotRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
     from conformance.migration_catalog import Column, ForeignKey, Schema
 
-# Numbers of rows begin here, away from rows that a baseline brings along and from what sequences give first.
+# Numbers begin here, away from rows that a baseline brings along and from what its sequences give first.
 FIRST = 1000
 
 _BY_KIND = {
@@ -32,7 +30,7 @@ _BY_KIND = {
     "oid": "{n}",
     "float4": "{n}",
     "float8": "{n}",
-    "uuid": "md5(({n})::text)",
+    "uuid": "lpad(to_hex({n}), 32, '0')",
     "json": "json_build_object('n', {n})",
     "jsonb": "jsonb_build_object('n', {n})",
     "bytea": "convert_to(({n})::text, 'UTF8')",
@@ -43,7 +41,6 @@ _BY_KIND = {
     "timestamptz": "timestamptz '2020-01-01 UTC' + ({n}) * interval '1 second'",
     "inet": "inet '10.0.0.0' + ({n})",
     "cidr": "cidr(inet '10.0.0.0' + ({n}))",
-    "xml": "xmlelement(name n, {n})",
 }
 _TEXTS = ("text", "varchar", "bpchar", "name", "citext")
 _HEADER = 4  # what PostgreSQL adds to a length that it keeps as a type's modifier
@@ -56,16 +53,13 @@ class Numbers:
     count: int
     first: int = FIRST
 
-    @property
-    def last(self) -> int:
-        return self.first + self.count - 1
 
-
-@dataclass(frozen=True)
 class Sower:
-    """Makes rows for one schema; `schema` says which columns the INSERTs name."""
+    """Makes rows for one schema; its columns are those that the INSERTs name."""
 
-    schema: Schema
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._order = _parents_first(schema)
 
     def sow(
         self,
@@ -78,77 +72,81 @@ class Sower:
         """Insert rows into these tables, parents first.
 
         Args:
+            connection: in autocommit.
             numbers: which rows of which table.
             parents: the rows that foreign keys may name; those being made, unless given.
             sparse: name only the columns that an INSERT must name.
 
         Raises:
             psycopg2.Error: the database refuses them.
-            CouldNotRun: no rows can be made for this schema.
+            CouldNotRun: no rows can be made up for this schema.
         """
-        for table in self.in_order(numbers):
-            statement = self.insert(table, numbers[table], parents or numbers, sparse=sparse)
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
+        with connection.cursor() as cursor:
+            for table in (t for t in self._order if t in numbers):
+                cursor.execute(self.insert(table, numbers[table], parents or numbers, sparse=sparse))
 
     def insert(self, table: str, numbers: Numbers, parents: Mapping[str, Numbers], *, sparse: bool = False) -> str:
-        """The INSERT for these rows of a table."""
-        columns = [c for c in self.schema.columns[table] if not c.computed and (c.required or not sparse)]
-        source = f"FROM generate_series({numbers.first}, {numbers.last}) AS series (n)"
-        if not columns:
-            # Every column has a default: as many rows of defaults as were asked for.
-            return f"INSERT INTO {table} SELECT {source}"
+        """The INSERT of these rows of a table."""
+        columns = [c for c in self.schema.columns[table] if not c.generated and (c.required or not sparse)]
         names = ", ".join(f'"{c.name}"' for c in columns)
-        values = ",\n       ".join(self._value(c, "series.n", parents) for c in columns)
-        return f"INSERT INTO {table} ({names})\nSELECT {values}\n{source}"
+        values = ", ".join(self._value(c, "series.n", parents) for c in columns)
+        last = numbers.first + numbers.count - 1
+        target = f"{table} ({names}) OVERRIDING SYSTEM VALUE" if columns else table
+        series = f"generate_series({numbers.first}, {last}) AS series (n)"
+        return f"INSERT INTO {target} SELECT {values} FROM {series}"
 
-    def in_order(self, tables: Iterable[str]) -> list[str]:
-        """These tables, each after those that its rows name."""
-        wanted, ordered, open_tables = set(tables), dict[str, None](), set[str]()
-
-        def visit(table: str) -> None:
-            if table in ordered or table in open_tables:
-                return
-            open_tables.add(table)
-            for key in self._keys_of(table):
-                if key.parent in wanted:
-                    visit(key.parent)
-            ordered[table] = None
-
-        for table in sorted(wanted):
-            visit(table)
-        return list(ordered)
+    def everywhere(self, count: int, first: int = FIRST, *, parents_only: bool = False) -> dict[str, Numbers]:
+        """The same rows of every table, or of those that others name."""
+        parents = {key.parent for key in self.schema.foreign_keys}
+        tables = [table for table in self.schema.columns if table in parents or not parents_only]
+        return dict.fromkeys(tables, Numbers(count, first))
 
     def with_parents(self, numbers: Mapping[str, Numbers], few: int) -> dict[str, Numbers]:
-        """These rows and those that they need: `few` of each parent, or one each where it may be named once only."""
+        """These rows and those that they need: `few` of a parent, or as many where each may be named once only."""
         needed = dict(numbers)
-        for table in reversed(self.in_order(self.schema.columns)):
-            if table not in needed:
-                continue
-            for key in self._keys_of(table):
-                once = any(
-                    i.unique and i.table == table and set(i.columns) <= set(key.columns) for i in self.schema.indexes
-                )
-                count = needed[table].count if once else min(few, needed[table].count)
-                known = needed.get(key.parent)
-                if known is None or (known.count < count and key.parent != table):
-                    needed[key.parent] = Numbers(count, needed[table].first)
+        for table in reversed(list(self._order)):
+            for key in self._keys(table) if table in needed else ():
+                count = needed[table].count
+                wanted = count if self._names_each_once(key) else min(few, count)
+                if key.parent != table and (key.parent not in needed or needed[key.parent].count < wanted):
+                    needed[key.parent] = Numbers(wanted)
         return needed
 
-    def _keys_of(self, table: str) -> list[ForeignKey]:
+    def _names_each_once(self, key: ForeignKey) -> bool:
+        unique = [i for i in self.schema.indexes if i.unique and i.table == key.table]
+        return any(set(index.columns) <= set(key.columns) for index in unique)
+
+    def _keys(self, table: str) -> list[ForeignKey]:
         return [key for key in self.schema.foreign_keys if key.table == table]
 
     def _value(self, column: Column, n: str, parents: Mapping[str, Numbers]) -> str:
-        key = next((k for k in self._keys_of(column.table) if column.name in k.columns), None)
+        key = next((k for k in self._keys(column.table) if column.name in k.columns), None)
         if key is None:
             return f"({_plain(column, n)})::{column.type}"
-        if key.parent == column.table or key.parent not in parents:
-            # Its own table's rows, or a table that is not sown: only a column that may be empty can do without.
-            return _empty(column, f"it names a row of {key.parent}")
+        rows = parents.get(key.parent)
+        if rows is None or self._order[key.parent] >= self._order[column.table]:
+            return _empty(column, f"it names a row of {key.parent}, which is not there yet")
         parent = self.schema.column(f"{key.parent}.{key.parent_columns[key.columns.index(column.name)]}")
         assert parent is not None
-        rows = parents[key.parent]
         return self._value(parent, f"({rows.first} + ({n} - {FIRST}) % {rows.count})", parents)
+
+
+def _parents_first(schema: Schema) -> dict[str, int]:
+    """Each table's place in an order in which a table stands behind those that its rows name."""
+    ordered: list[str] = []
+    begun: set[str] = set()
+
+    def visit(table: str) -> None:
+        if table not in begun:
+            begun.add(table)
+            for key in schema.foreign_keys:
+                if key.table == table and key.parent in schema.columns:
+                    visit(key.parent)
+            ordered.append(table)
+
+    for table in schema.columns:
+        visit(table)
+    return {table: place for place, table in enumerate(ordered)}
 
 
 def _plain(column: Column, n: str) -> str:
@@ -158,7 +156,7 @@ def _plain(column: Column, n: str) -> str:
         return "'{}'"
     if column.kind in _TEXTS:
         length = column.modifier - _HEADER if column.modifier > _HEADER else 63
-        return f"right('{column.name[:20]} ' || {n}, {length})"
+        return f"right('row ' || {n}, {length})"
     if column.kind == "numeric":
         return f"({n}) % {_numeric_bound(column.modifier)}"
     if column.kind in _BY_KIND:
@@ -167,18 +165,22 @@ def _plain(column: Column, n: str) -> str:
 
 
 def _numeric_bound(modifier: int) -> int:
-    if modifier < _HEADER:
-        return 10**9
-    precision, scale = (modifier - _HEADER) >> 16, (modifier - _HEADER) & 0x7FF
-    return int(10 ** max(1, min(9, precision - scale)))
+    digits = ((modifier - _HEADER) >> 16) - ((modifier - _HEADER) & 0x7FF) if modifier > _HEADER else 9
+    return int(10 ** max(1, min(9, digits)))
 
 
 def _empty(column: Column, reason: str) -> str:
     if column.not_null:
-        raise CouldNotRun(f"no row can be made for {column}: {reason}, and it is NOT NULL")
+        raise CouldNotRun(f"no row can be made up for {column}: {reason}, and it is NOT NULL")
     return "NULL"
 
 
-def refusal(error: psycopg2.Error) -> str:
-    """What the database said, on one line."""
-    return " ".join((error.diag.message_primary or str(error)).split())
+def rows_of(connection: Connection, schema: Schema) -> dict[str, list[str]]:
+    """Every row of every table, as text, in the columns that the schema has; sorted."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table, columns in schema.columns.items():
+            names = ", ".join(f'"{c.name}"' for c in columns)
+            cursor.execute(f"SELECT ROW({names})::text FROM {table}")
+            found[table] = sorted(text for (text,) in cursor.fetchall())
+    return found

@@ -10,7 +10,8 @@ SELECT c.oid::regclass::text                       AS "table",
        b.typcategory                               AS category,
        a.atttypmod                                 AS modifier,
        a.attnotnull                                AS not_null,
-       a.attidentity <> '' OR a.attgenerated <> '' AS computed,
+       a.attidentity <> ''                         AS identity,
+       a.attgenerated <> ''                        AS generated,
        pg_get_expr(d.adbin, d.adrelid)             AS "default",
        CASE WHEN d.adbin IS NULL AND a.attidentity = '' THEN NULL
             WHEN f.volatile OR a.attidentity <> '' OR d.adbin::text LIKE '%{NEXTVALUEEXPR%' THEN 'volatile'
@@ -74,7 +75,7 @@ WHERE k.contype <> 'n'
 ORDER BY 1, 2;
 
 -- name: shutting_locks
--- The tables on which the asking transaction holds a lock that keeps pops and submits from writing.
+-- The tables on which the asking transaction holds a lock that shuts out those who write rows.
 SELECT DISTINCT c.oid::regclass::text AS name
 FROM pg_locks l
 JOIN pg_class c ON c.oid = l.relation AND c.relkind IN ('r', 'p')
@@ -91,7 +92,6 @@ SELECT coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::bigint AS block
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname !~ '^(pg_catalog|information_schema)$';
 
--- name: waits_for
--- Whether a process waits for a lock, and for the lock of which table.
-SELECT l.relation::regclass::text AS name FROM pg_locks l
-WHERE l.pid = %(pid)s AND NOT l.granted AND l.relation IS NOT NULL;
+-- name: waits
+-- Whether a process waits for a lock.
+SELECT EXISTS (SELECT FROM pg_locks l WHERE l.pid = %(pid)s AND NOT l.granted) AS waits;
