@@ -56,9 +56,10 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class Breach:
-    """One broken rule, and the sentence that says what happened."""
+    """One broken rule, the family of the request that it concerns, and the sentence that says what happened."""
 
     rule: Rule
+    family: Family
     what: str
 
 
@@ -82,20 +83,22 @@ class _Book:
     def _nothing(self, worker: Kind) -> Iterable[Breach]:
         for request, left in self.due.items():
             if left > 0 and worker.takes(self.family[request]):
-                what = f"a {worker} worker was handed nothing while {left} of request {request} waited"
-                yield Breach(Rule.LOST, f"{what}, a {self.family[request]} request")
+                family = self.family[request]
+                what = f"a {worker} worker was handed nothing while {left} of {family} request {request} waited"
+                yield Breach(Rule.LOST, family, what)
 
     def _handed(self, event: Popped, request: str) -> Iterable[Breach]:
         family = self.family[request]
         if not event.worker.takes(family):
-            yield Breach(Rule.MISPLACED, f"a {event.worker} worker was handed {family} request {request}")
+            yield Breach(Rule.MISPLACED, family, f"a {event.worker} worker was handed {family} request {request}")
         for generation in event.generations:
             if generation in self.seen:
-                yield Breach(Rule.TWICE, f"generation {generation} of {family} request {request} was handed out twice")
+                what = f"generation {generation} of {family} request {request} was handed out twice"
+                yield Breach(Rule.TWICE, family, what)
             self.seen.add(generation)
         self.due[request] -= len(event.generations)
         if self.due[request] < 0:
-            yield Breach(Rule.TWICE, f"{family} request {request} was handed out more often than it asked for")
+            yield Breach(Rule.TWICE, family, f"{family} request {request} was handed out more often than it asked for")
 
 
 def breaches(history: Iterable[Event]) -> list[Breach]:

@@ -136,6 +136,7 @@ class Database(_Part):
     expire_request: str
     expire_generation: str
     copy_request: str
+    remove_copies: str
     generation_column: str
     reply_columns: tuple[str, ...]
     content_tables: tuple[str, ...]

@@ -45,7 +45,7 @@ def test_a_request_is_handed_out_as_often_as_it_asked_for() -> None:
 
 
 def test_the_sentence_tells_the_breaches_of_the_asked_rules_only() -> None:
-    found = [Breach(Rule.LOST, "one is lost"), Breach(Rule.TWICE, "one came twice")]
+    found = [Breach(Rule.LOST, CHAT, "one is lost"), Breach(Rule.TWICE, TEXT, "one came twice")]
     assert sentence(found, Rule.LOST) == "one is lost"
     assert sentence(found, Rule.LOST, Rule.TWICE) == "one is lost; one came twice"
     assert sentence(found, Rule.MISPLACED) == ""
