@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from conformance.client import Answer, Client
+from conformance.client import Answer, Client, as_id
 from conformance.errors import CouldNotRun
 
 
@@ -151,21 +151,23 @@ class Status:
     @property
     def kudos(self) -> float:
         """What the request has cost so far, as the status says it."""
-        return float(self.answer.need("kudos"))
+        return self.answer.number("kudos")
 
     @property
     def generations(self) -> list[Generation]:
         """The finished generations that can be read."""
-        shown = self.answer.need("generations")
-        if not isinstance(shown, list):
-            raise CouldNotRun(f"the generations in the status are {shown!r}, not a list")
-        return [Generation(self.answer, data) for data in shown]
+        return [Generation(self.answer, data) for data in self._list(self.answer.need("generations"))]
 
     @property
     def partials(self) -> list[Any]:
         """The output so far of each generation in flight that posted some."""
-        shown = self.answer.read("partials") or []
+        shown = self._list(self.answer.read("partials") or [])
         return [self.answer.profile.read("partial", "output", data) for data in shown]
+
+    def _list(self, shown: Any) -> list[Any]:
+        if not isinstance(shown, list):
+            raise CouldNotRun(f"{shown!r} in the status is no list")
+        return shown
 
     @property
     def counts(self) -> dict[str, Any]:
@@ -249,7 +251,7 @@ class Requester:
         """
         sent = {"models": list(models), **fields}
         answer = _carried_out(self.try_submit(family, sent, extra=extra), f"the {family} submit")
-        return Request(str(answer.need("id")), family, self, tuple(models), sent)
+        return Request(answer.id("id"), family, self, tuple(models), sent)
 
     def try_status(self, request: Request | str, family: Family | None = None, *, path: str | None = None) -> Answer:
         return self._by_id("status", request, family, path=path)
@@ -323,8 +325,10 @@ class Worker:
             if "ids" not in answer.body and "id" not in answer.body:
                 raise CouldNotRun(f"{answer} is no pop's answer: it has no place for an id")
             return None
-        ids = tuple(str(i) for i in (job.read("ids") or [job.read("id")]))
-        return Job(job, self, str(job.read("id")), ids)
+        ids = job.read("ids") or [job.read("id")]
+        if not isinstance(ids, list):
+            raise CouldNotRun(f"the ids in {answer} are {ids!r}, not a list")
+        return Job(job, self, job.id("id"), tuple(as_id(id, job) for id in ids))
 
     def pop(self, *, extra: Mapping[str, Any] | None = None, **declared: Any) -> Job | None:
         """What this worker is handed now; None for an empty answer.
@@ -386,7 +390,7 @@ class Worker:
         if job.family is Family.CHAT:
             given = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop", **given}
         answer = _carried_out(self.try_reply(job, **given), "the reply")
-        return float(answer.need("reward"))
+        return answer.number("reward")
 
     def try_fault(self, job: Job) -> Answer:
         """Give a job up: state faulted, with the fields that its family's reply has."""
@@ -448,7 +452,7 @@ def balance(client: Client, account: Account) -> float:
         CouldNotRun: the target does not show them.
     """
     answer = client.call("account", kind="account", actor=account.role, key=account.key)
-    return float(_carried_out(answer, "the account's route").need("kudos"))
+    return _carried_out(answer, "the account's route").number("kudos")
 
 
 def _carried_out(answer: Answer, what: str) -> Answer:

@@ -110,9 +110,35 @@ class Answer:
             raise CouldNotRun(f"the answer to {self} has no {name}")
         return value
 
+    def number(self, name: str) -> float:
+        """A field of ours that must be a number, as amounts and rewards are.
+
+        Raises:
+            CouldNotRun: it is not there, or something else.
+        """
+        value = self.need(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise CouldNotRun(f"{name} in the answer to {self} is {value!r}, not a number")
+        return float(value)
+
+    def id(self, name: str) -> str:
+        """A field of ours that must be an id: a text or a whole number.
+
+        Raises:
+            CouldNotRun: it is not there, or something else.
+        """
+        return as_id(self.need(name), self)
+
     def __str__(self) -> str:
         said = f" {self.code}" if self.code else ""
         return f"{self.exchange.method} {self.exchange.url} → {self.status}{said}"
+
+
+def as_id(value: Any, answer: Answer) -> str:
+    """The id that a value of this answer is; a `CouldNotRun` where it is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise CouldNotRun(f"{value!r} in the answer to {answer} is no id")
+    return str(value)
 
 
 @dataclass
@@ -191,7 +217,7 @@ class Client:
             headers["Content-Type"] = "application/json"
         url = self.url + (path if path is not None else route)
         patience = self.profile.rate_limit.longest_wait
-        for _ in range(self.profile.rate_limit.retries + 1):
+        for tries_left in range(self.profile.rate_limit.retries, -1, -1):
             limit = timeout or self.profile.timings.answer
             if self.deadline is not None:
                 left = self.deadline - time.monotonic()
@@ -200,7 +226,7 @@ class Client:
                 limit, patience = min(limit, left), min(patience, left)
             answer = self._once(operation, kind, actor, method, url, headers, content, limit)
             wait = _time_to_wait(answer) if answer.limited else None
-            if wait is None or wait > patience:
+            if wait is None or wait > patience or not tries_left:
                 return answer
             patience -= wait
             time.sleep(wait)
