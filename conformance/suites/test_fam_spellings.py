@@ -76,7 +76,7 @@ SPELLINGS: dict[str, SearchStrategy[Spelling]] = {
 }
 
 # Examples of each kind, for each family; a kind that has fewer is asked that often.
-_NO_IDS, _SPELLINGS = 12, 6
+_NO_IDS, _SPELLINGS = 8, 4
 
 each_kind = pytest.mark.parametrize("kind", NO_IDS)
 each_spelling = pytest.mark.parametrize("spelling", SPELLINGS)
