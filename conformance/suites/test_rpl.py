@@ -46,7 +46,7 @@ def test_status_shows_what_the_worker_said(stage: Stage) -> None:
         assert_same("finish reason", shown.finish_reason, "stop")
         assert_same("usage", shown.usage, usage)
 
-    stage.for_all(examples.spoken(), judge, count=25)
+    stage.for_all(examples.spoken(), judge, count=15)
 
 
 @check("RPL-01")
@@ -172,7 +172,7 @@ def test_tool_calls_come_back_whole(stage: Stage) -> None:
         assert isinstance(shown, dict), f"a reply with tool calls is shown as {shown!r}"
         assert_same("tool calls", shown.get("tool_calls"), message["tool_calls"])
 
-    stage.for_all(examples.calling(), judge, count=25)
+    stage.for_all(examples.calling(), judge, count=15)
 
 
 @check("RPL-07")
@@ -203,7 +203,7 @@ def test_reported_usage_comes_back_number_for_number(stage: Stage) -> None:
         shown = said(stage, worker, assistant("Counted words."), usage=usage)
         assert_same("usage", shown.usage, usage)
 
-    stage.for_all(examples.usages(), judge, count=10)
+    stage.for_all(examples.usages(), judge, count=8)
 
 
 @check("RPL-24")

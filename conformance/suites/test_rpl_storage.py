@@ -204,7 +204,13 @@ def test_an_unanswered_generation_is_queued_again_for_nothing(stage: Stage, fami
 @check("RPL-20", both=True)
 def test_the_next_worker_gets_the_same_words(stage: Stage, family: Family) -> None:
     """A worker is too slow: the next one is handed what the first was."""
-    request = stage.submit(family, stage.model())
+    talk = [
+        {"role": "system", "content": "Be brief."},
+        assistant("Ask me."),
+        {"role": "user", "content": "What is new?"},
+    ]
+    fields: dict[str, Any] = {"messages": talk} if family is Family.CHAT else {}
+    request = stage.submit(family, stage.model(), **fields)
     slow = stage.serving(family, *request.models).pop_job(request)
     stage.time_out(slow)
     next_worker = stage.serving(family, *request.models)
