@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.catalogue import CAPABILITIES, Capability
 from conformance.errors import BadProfile, UnknownProfile
@@ -22,8 +22,13 @@ from conformance.errors import BadProfile, UnknownProfile
 BASE = "aihorde"
 
 
+# A method and a path, in which {id} is replaced.
+Route = Annotated[str, Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) /\S*$")]
+Seconds = Annotated[float, Field(ge=0)]
+
+
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Headers(_Part):
@@ -56,22 +61,22 @@ class Limits(_Part):
 class Timings(_Part):
     """How old a read may be and how long things take, in seconds."""
 
-    answer: float
-    preflight: float
-    settlement: float
-    balance: float
-    statistics: float
-    speed: float
-    positions: float
-    worker_refresh: float
-    cleaner: float
+    answer: Seconds
+    preflight: Seconds
+    settlement: Seconds
+    balance: Seconds
+    statistics: Seconds
+    speed: Seconds
+    positions: Seconds
+    worker_refresh: Seconds
+    cleaner: Seconds
 
 
 class RateLimit(_Part):
     """Patience with a target that limits rates."""
 
-    retries: int
-    longest_wait: float
+    retries: Annotated[int, Field(ge=0)]
+    longest_wait: Seconds
 
 
 class Tokens(_Part):
@@ -167,7 +172,7 @@ class Profile(_Part):
     base_path: str
     client_agent: str
     capabilities: frozenset[Capability]
-    routes: dict[str, str]
+    routes: dict[str, Route]
     headers: Headers
     statuses: dict[str, tuple[int, ...]]
     errors: Errors
@@ -222,7 +227,10 @@ def put(body: dict[str, Any], path: str, value: Any) -> None:
     """Set a dotted path in nested objects, making the objects on the way and merging objects at its end."""
     *parents, last = path.split(".")
     for parent in parents:
-        body = body.setdefault(parent, {})
+        # A copy: the object may be one that the caller put here, and is not ours to change.
+        inner = body.get(parent)
+        body[parent] = dict(inner) if isinstance(inner, dict) else {}
+        body = body[parent]
     if isinstance(value, dict) and isinstance(body.get(last), dict):
         body[last] = {**value, **body[last]}
     else:
