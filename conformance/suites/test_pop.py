@@ -259,7 +259,7 @@ def test_a_malformed_chat_declaration_is_refused_or_counts_as_none(stage: Stage)
             because=f"its declaration {malformed!r} is malformed",
         )
 
-    stage.for_all(_malformed(model), judge, count=20)
+    stage.for_all(_malformed(model), judge, count=15)
 
 
 @check("POP-16")
@@ -281,7 +281,7 @@ def test_a_malformed_refusal_of_text_is_refused_or_counts_as_none(stage: Stage) 
         assert worker.job_in(answer) is not None, f"accept_text {accept_text!r} counts as not accepting text"
         request.cancel()
 
-    stage.for_all(malformed, judge, count=12)
+    stage.for_all(malformed, judge, count=8)
 
 
 def _without_a_crash(worker: Worker, **declared: Any) -> Job | None:

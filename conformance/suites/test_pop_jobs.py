@@ -135,11 +135,12 @@ class _Forger:
         self.stage, self.family, self.place = stage, family, place
         self.model = stage.model()
         self.worker: Worker = stage.chat_worker(self.model)
+        self.refused: set[str] = set()
         self.words = f"Tell me about {stage.unique()}."
-        self.honest = _facts(self.worker.pop_job(self._submit({}) or self._refused()))
-
-    def _refused(self) -> Request:
-        raise CouldNotRun(f"a {self.family} request without forged keys is refused")
+        honest = self._submit({})
+        if honest is None:
+            raise CouldNotRun(f"a {self.family} request without forged keys is refused")
+        self.honest = _facts(self.worker.pop_job(honest))
 
     def _submit(self, forged: dict[str, Any]) -> Request | None:
         """The request with these keys in its place; None where it is refused."""
@@ -166,10 +167,14 @@ class _Forger:
             keys = list(forged)
             for half in (keys[: len(keys) // 2], keys[len(keys) // 2 :]):
                 yield from self.accepted({key: forged[key] for key in half})
+        else:
+            self.refused |= forged.keys()
 
     def judge(self, forged: dict[str, Any]) -> None:
         """The job of a request with forged keys is that of one without, and there is one of it."""
-        for bundle, request in self.accepted(forged):
+        # A key that is refused alone would hide what becomes of the others beside it.
+        tried = {key: value for key, value in forged.items() if key not in self.refused}
+        for bundle, request in self.accepted(tried):
             job = self.worker.pop()
             said = f"{bundle!r} in {self.place} of a {self.family} request"
             assert job is not None, f"{said} keeps it from being handed out"

@@ -316,7 +316,7 @@ def test_no_interleaving_of_both_families_loses_anything(stage: Stage) -> None:
         broken = sentence(found, Rule.TWICE, Rule.LOST)
         assert not broken, broken
 
-    stage.for_all(_STEPS, judge, count=6)
+    stage.for_all(_STEPS, judge, count=5)
 
 
 @check("POP-04")
@@ -332,7 +332,7 @@ def test_in_any_interleaving_chat_goes_where_it_is_declared(stage: Stage) -> Non
         if other:
             raise CouldNotRun(f"chat goes where it is declared, but {other}")
 
-    stage.for_all(_STEPS, judge, count=6)
+    stage.for_all(_STEPS, judge, count=5)
 
 
 # Deeper than over HTTP
