@@ -100,8 +100,7 @@ def judge(
     """
     findings = []
     one = partial(_judge, named_only=named_only, database_url=database_url)
-    # Each in a fresh process: pytest and the suites keep state of their own in a process.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for finding in pool.map(one, [f.name for f in chosen]):
             findings.append(finding)
             if on_finding is not None:
