@@ -36,13 +36,10 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Documented:
-    """A command as a document shows it, with the files that the same document says to write."""
+    """A command as documents show it, with the files, by name, that the same documents say to write."""
 
-    document: str
     line: str
-
-    def __str__(self) -> str:
-        return f"{self.document}: {self.line}"
+    files: tuple[tuple[str, str], ...]
 
 
 def blocks(document: Path, *languages: str) -> Iterator[str]:
@@ -51,22 +48,35 @@ def blocks(document: Path, *languages: str) -> Iterator[str]:
             yield text
 
 
-def commands() -> list[Documented]:
-    """The lines of every shell block that call the console command or a module of ours, each once a document."""
-    found = {
-        Documented(str(document.relative_to(ROOT)), line.removeprefix("$ ").strip())
-        for document in DOCUMENTS
-        for text in blocks(document, "bash", "console", "sh")
-        for line in text.replace("\\\n", " ").splitlines()
-        if re.match(r"(\$ )?(horde-conformance|python -P -m)\b", line)
-    }
-    return sorted(found, key=str)
-
-
-def files(document: str) -> dict[str, str]:
+def files(document: Path) -> dict[str, str]:
     """The TOML blocks of a document that begin with the name of a file."""
-    named = (re.match(r"# (\S+\.toml)\n", text) and text for text in blocks(ROOT / document, "toml"))
-    return {text.split()[1]: text for text in named if text}
+    named = {text: re.match(r"# (\S+\.toml)\n", text) for text in blocks(document, "toml")}
+    return {match[1]: text for text, match in named.items() if match}
+
+
+def quick(line: str) -> str:
+    """The command with a small selection where it would judge a whole area, or everything."""
+    if not line.startswith("horde-conformance run"):
+        return line
+    line = re.sub(r" ([A-Z]{3})$", r" \1-01", line)
+    return line if re.search(r" [A-Z]{3}-\d\d$", line) else f"{line} {FEW}"
+
+
+def commands() -> dict[Documented, str]:
+    """The lines of every shell block that call the console command or a module of ours, with where they stand."""
+    found: dict[Documented, str] = {}
+    for document in DOCUMENTS:
+        written = files(document)
+        for text in blocks(document, "bash", "console", "sh"):
+            for line in re.sub(r"\\\n", " ", text).splitlines():
+                if match := re.match(r"(?:\$ )?((?:horde-conformance|python -P -m)\b.*)", line):
+                    needed = tuple((name, text) for name, text in written.items() if name in line)
+                    found.setdefault(Documented(quick(match[1].strip()), needed), named(document))
+    return found
+
+
+def named(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
 
 @pytest.fixture(scope="module")
@@ -121,21 +131,13 @@ def server(trap: Path) -> Iterator[str]:
         yield said(process.stdout, r"http://127\.0\.0\.1:\d+")
 
 
-def quick(line: str) -> str:
-    """The command with a small selection where it would judge a whole area, or everything."""
-    if not line.startswith("horde-conformance run"):
-        return line
-    line = re.sub(r" ([A-Z]{3})$", r" \1-01", line)
-    return line if re.search(r" [A-Z]{3}-\d\d$", line) else f"{line} {FEW}"
-
-
-@pytest.mark.parametrize("documented", commands(), ids=str)
+@pytest.mark.parametrize("documented", [pytest.param(d, id=f"{where}: {d.line}") for d, where in commands().items()])
 def test_a_documented_command_works_beside_packages_of_the_same_names(
     documented: Documented, trap: Path, request: pytest.FixtureRequest
 ) -> None:
-    for name, text in files(documented.document).items():
+    for name, text in documented.files:
         (trap / name).write_text(text)
-    line = quick(documented.line)
+    line = documented.line
     if THEIR_SERVER in line:
         line = line.replace(THEIR_SERVER, request.getfixturevalue("server"))
     with started(line, trap) as process:
@@ -153,8 +155,8 @@ def test_the_documents_show_commands() -> None:
     assert {"run", "list", "explain", "faults", "reference", "profile"} <= shown
 
 
-@pytest.mark.parametrize("document", [str(path.relative_to(ROOT)) for path in DOCUMENTS])
-def test_a_documented_profile_can_be_loaded(document: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if files(document)], ids=named)
+def test_a_documented_profile_can_be_loaded(document: Path, tmp_path: Path) -> None:
     for name, text in files(document).items():
         (tmp_path / name).write_text(text)
         assert profiles.load(str(tmp_path / name)).name == name.removesuffix(".toml")
