@@ -23,7 +23,7 @@ SUITES = sorted((ROOT / "conformance" / "suites").glob("test_*.py"))
 HORDE = sorted((ROOT / "fixtures" / "horde").rglob("*.py"))
 FAULTS = sorted((ROOT / "fixtures" / "faults").rglob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-CITED = re.compile(r"\b[A-Z]{3}-\d{2}\b")
+CITED = re.compile(r"\b(?!UTF)[A-Z]{3}-\d{2}\b")
 
 
 def named(path: Path) -> str:
@@ -167,6 +167,13 @@ def test_a_requirement_is_worded_in_the_catalogue_only() -> None:
     for path in [*SUITES, *FAULTS, *DOCUMENTS]:
         text = " ".join(path.read_text("utf-8").split())
         assert [s for s in statements if s in text] == [], named(path)
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")), ids=named)
+def test_a_link_of_a_document_leads_somewhere(document: Path) -> None:
+    """Sphinx holds this for `docs`; these are read where the repository is."""
+    links = re.findall(r"\]\(([^)#:]+)\)", document.read_text("utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
 
 
 def test_what_a_room_reads_is_installed_with_it() -> None:
