@@ -16,10 +16,9 @@ from conformance import migration_catalog as catalog
 from conformance import migration_files as files
 from conformance.errors import CouldNotRun
 from conformance.migration_rows import FIRST, Numbers, Sower, rows_of
-from fixtures import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from conformance.profile import Migration as Settings
     from fixtures.postgres import Server
@@ -62,15 +61,13 @@ def connect(url: str) -> Connection:
 class Rehearsal:
     """Makes databases as they stood before the migration, each of its own, with the migration to run on them."""
 
-    def __init__(self, server: Server | None, settings: Settings, fault: str | None = None) -> None:
+    def __init__(self, server: Server | None, settings: Settings) -> None:
         if server is None:
             raise CouldNotRun("there is no PostgreSQL server on which databases may be made")
         self.server = server
         self.settings = settings
         self.baseline = files.read(settings.baseline)
-        self.script = files.read(
-            settings.file, (lambda text: faults.migrated(fault, text)) if fault else lambda text: text
-        )
+        self.script = files.read(settings.file)
 
     @contextmanager
     def yesterday(self) -> Iterator[Database]:
@@ -103,13 +100,16 @@ class Database:
         Raises:
             AssertionError: the database refuses one of the statements.
         """
-        part = files.Script(self.script.path, self.script.statements[:statements])
+        with closing(connect(self.url)) as connection:
+            self.run_on(connection, self.script.statements[:statements])
+        return self.read_schema()
+
+    def run_on(self, connection: Connection, statements: Sequence[files.Statement]) -> None:
+        """Run some of the migration's statements on a connection. Raises AssertionError where one is refused."""
         try:
-            with closing(connect(self.url)) as connection:
-                files.run(part, connection)
+            files.run(files.Script(self.script.path, tuple(statements)), connection)
         except files.StatementRefused as refusal:
             raise AssertionError(str(refusal)) from None
-        return self.read_schema()
 
     def read_schema(self) -> catalog.Schema:
         """The schema as it stands now."""

@@ -13,7 +13,7 @@ from psycopg2.errors import SyntaxError as SqlSyntaxError
 from conformance.errors import Situation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
@@ -64,14 +64,14 @@ def locate(path: str) -> Path:
     return ours if ours.is_file() else Path(path).absolute()
 
 
-def read(path: str, edit: Callable[[str], str] = str) -> Script:
-    """The statements of a file, its text edited first where a fault is put into it. Raises BadMigration."""
+def read(path: str) -> Script:
+    """The statements of a file. Raises BadMigration."""
     place = locate(path)
     try:
         text = place.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadMigration(f"{place} cannot be read: {error}.", "Give an SQL file in UTF-8.") from None
-    script = Script(place, tuple(split(edit(text), place.name)))
+    script = Script(place, tuple(split(text, place.name)))
     if not script.statements:
         raise BadMigration(f"{place} holds no SQL statement.", "Give the file that changes the schema.")
     return script

@@ -63,7 +63,8 @@ def footprints(database: Database) -> list[Footprint]:
         _run(connection, "SET max_parallel_maintenance_workers = 0")
         for index, statement in enumerate(database.script.statements):
             try:
-                footprint = _step(database, connection, index, statement, found)
+                earlier = found[-1].shut if found else ()
+                footprint = _step(database, connection, index, statement, earlier)
             except files.StatementRefused as refusal:
                 raise AssertionError(str(refusal)) from None
             if footprint is not None:
@@ -72,12 +73,13 @@ def footprints(database: Database) -> list[Footprint]:
 
 
 def _step(
-    database: Database, connection: Connection, index: int, statement: files.Statement, before: list[Footprint]
+    database: Database, connection: Connection, index: int, statement: files.Statement, earlier: tuple[str, ...]
 ) -> Footprint | None:
     idle = connection.info.transaction_status == TRANSACTION_STATUS_IDLE
     own = idle and not statement.text.upper().startswith(_CONTROLS)
     if own:
         _run(connection, "BEGIN")
+    before = None if idle and not own else _blocks(connection)
     try:
         files.run_one(database.script, statement, connection)
     except files.StatementRefused as refusal:
@@ -90,11 +92,16 @@ def _step(
         return None
     known = database.schema.files
     shut = tuple(row["name"] for row in catalog.query(connection, "shutting_locks") if row["name"] in known)
-    blocks = int(catalog.query(connection, "blocks_touched")[0]["blocks"])
+    touched = _blocks(connection) - before if before is not None else 0
     if own:
         _run(connection, "COMMIT")
-    earlier = () if own or not before else before[-1].shut
-    return Footprint(index, statement, shut, tuple(t for t in shut if t not in earlier), blocks)
+    newly = tuple(table for table in shut if own or table not in earlier)
+    return Footprint(index, statement, shut, newly, touched)
+
+
+def _blocks(connection: Connection) -> int:
+    # The count goes on from transaction to transaction until it is published: only a difference means something.
+    return int(catalog.query(connection, "blocks_touched")[0]["blocks"])
 
 
 def growing(few: list[Footprint], many: list[Footprint]) -> list[str]:
@@ -124,8 +131,7 @@ def _beside(rehearsal: Rehearsal, footprint: Footprint, table: str) -> list[str]
     with rehearsal.yesterday() as database, ExitStack() as stack:
         database.sow(2)
         migrator, holder = (stack.enter_context(closing(connect(database.url))) for _ in range(2))
-        for statement in database.script.statements[: footprint.index]:
-            files.run_one(database.script, statement, migrator)
+        database.run_on(migrator, database.script.statements[: footprint.index])
         timeout = _lock_timeout(migrator)
         _run(holder, "BEGIN", f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE")
         step = threading.Thread(target=_try, args=(migrator, footprint.statement.text))

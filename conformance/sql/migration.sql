@@ -86,8 +86,8 @@ WHERE l.pid = pg_backend_pid() AND l.granted
 ORDER BY 1;
 
 -- name: blocks_touched
--- The blocks of tables, their out-of-line storage and indexes that the asking transaction has read or written so far;
--- counted by its own process, so that nobody else's work is in the figure.
+-- The blocks of tables, their out-of-line storage and indexes that the asking process has read or written and not yet
+-- published, which it does between transactions; nobody else's work is in the figure.
 SELECT coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::bigint AS blocks
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname !~ '^(pg_catalog|information_schema)$';

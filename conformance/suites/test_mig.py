@@ -21,7 +21,7 @@ FEW, MANY = 1_000, 100_000
 
 @pytest.fixture
 def rehearsal(stage: Stage) -> Rehearsal:
-    return Rehearsal(stage.resources.postgres, stage.profile.migration, stage.resources.fault)
+    return Rehearsal(stage.resources.postgres, stage.profile.migration)
 
 
 @check("MIG-01")
