@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
+from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
 from conformance.actors import Account, Family, Job, Request, Requester, Worker
@@ -258,6 +259,7 @@ class Stage:
             count: examples at most.
         """
         worst: list[T] = []
+        failures: list[BaseException] = []
         stop_shrinking = 0.0
 
         def run(example: T) -> None:
@@ -267,9 +269,10 @@ class Stage:
                 return
             try:
                 judge(example)
-            except BaseException:
+            except BaseException as failure:
                 stop_shrinking = stop_shrinking or time.monotonic() + _SHRINKING
                 worst.append(example)
+                failures.append(failure)
                 raise
 
         run.__name__ = re.sub(r"\W+", "_", self.name)
@@ -282,7 +285,11 @@ class Stage:
             phases=(Phase.explicit, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )(hypothesis.given(examples)(run))
-        hypothesis.seed(self.resources.seed)(settled)()
+        try:
+            hypothesis.seed(self.resources.seed)(settled)()
+        except Flaky:
+            # A target that fails an example now and then has failed it.
+            raise failures[-1] from None
 
     def note(self, name: str, fact: Any) -> None:
         """Record a fact for the report; it judges nothing."""
