@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,11 +66,15 @@ class Horde:
         return str(answered.json()["id"])
 
     def pop(self, key: str, model: str, **fields: Any) -> dict[str, Any]:
-        body = {"name": f"worker of {key}", "models": [model], "chat_models": [model], "bridge_agent": BRIDGE}
-        body |= {"max_length": 4096, "max_context_length": 8192}
+        body: dict[str, Any] = {"name": self.worker_name(key), "models": [model], "chat_models": [model]}
+        body |= {"bridge_agent": BRIDGE, "max_length": 4096, "max_context_length": 8192}
         answered = self.call("POST", "/generate/text/pop", key, body | fields)
         assert answered.status_code == 200, answered.text
         return dict(answered.json())
+
+    def worker_name(self, key: str) -> str:
+        """The name of the worker with which an account pops, unless it says another."""
+        return f"worker {zlib.crc32(key.encode())}"
 
     def reply(self, key: str, job: str, **fields: Any) -> httpx.Response:
         return self.call("POST", "/generate/text/submit", key, {"id": job} | fields)

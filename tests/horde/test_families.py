@@ -133,7 +133,7 @@ def test_a_worker_in_maintenance_serves_its_owner_alone(
     body = {"maintenance": True, "maintenance_msg": "back soon"}
     assert horde.call("PUT", f"/workers/{worker}", owner.key, body).json() == body
     horde.submit(requester.key, family, model)
-    pop = {"name": f"worker of {owner.key}", "models": [model], "chat_models": [model], "max_context_length": 8192}
+    pop = {"name": horde.worker_name(owner.key), "models": [model], "chat_models": [model], "max_context_length": 8192}
     refused = horde.call("POST", "/generate/text/pop", owner.key, pop)
     assert (refused.status_code, refused.json()) == (403, {"message": "back soon", "rc": "WorkerMaintenance"})
     own = horde.submit(owner.key, family, model)
