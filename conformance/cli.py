@@ -60,14 +60,12 @@ def run_command(
     fault: Fault = None,
 ) -> None:
     """Judge a server and write report.json and junit.xml."""
-    if bool(baseline) != bool(migration):
-        raise typer.BadParameter("--baseline and --migration go together")
-    if fault and target:
-        raise typer.BadParameter("--fault goes with the embedded reference only, not with --target")
     options = run.Options(
         patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url, baseline=baseline,
         migration=migration, seed=seed, strict=strict, fault=fault,
     )  # fmt: skip
+    # A run may take minutes: what cannot be written afterwards is better said before.
+    write.check_writable(out)
     report = run.run(options)
     write.write_report(report, out)
     junit.write_junit(report, out)
@@ -131,6 +129,8 @@ def faults_command(
     if list_only:
         sys.stdout.write(faultmatrix.listed(chosen))
         return
+    if write_to:
+        write.check_writable(write_to.parent)
     findings = faultmatrix.judge(chosen, named_only=named_only, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
     if write_to:
         write.write_text(write_to, faultmatrix.table(findings))
@@ -146,6 +146,10 @@ def _say(what: str, hint: str, code: Exit) -> Exit:
     if hint:
         errors.print(hint)
     return code
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -165,7 +169,7 @@ def _guarded(command: Callable[[], Any]) -> int:
     except FaultError as error:
         return _say(str(error), error.hint, Exit.USAGE)
     except PostgresError as error:
-        return _say(f"{error}.", error.hint, Exit.COULD_NOT_RUN)
+        return _say(_sentence(str(error)), _sentence(error.hint), Exit.COULD_NOT_RUN)
     except ReportError as error:
         return _say(str(error), "", Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):

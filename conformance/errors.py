@@ -57,6 +57,12 @@ class TargetNotReady(Situation):
     exit = Exit.COULD_NOT_RUN
 
 
+class DatabaseNotReady(Situation):
+    """The database that stands behind a target cannot be read."""
+
+    exit = Exit.COULD_NOT_RUN
+
+
 class ReferenceNotStarted(Situation):
     """The embedded reference server did not come up."""
 

@@ -12,12 +12,15 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+
+from sqlalchemy.exc import ArgumentError
 
 from conformance import catalogue, migration, migration_files, plugin, preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.database import Database
-from conformance.errors import TargetNotReady
+from conformance.errors import BadOptions, CouldNotRun, DatabaseNotReady, TargetNotReady
 from conformance.profile import Profile
 from conformance.stage import Cast, Resources
 from fixtures import faults
@@ -42,6 +45,44 @@ class Options:
     fault: str | None = None
     on_result: Callable[[str, model.CheckResult], None] | None = None
 
+    @property
+    def profile_name(self) -> str:
+        """The profile that was asked for, or the one that goes without saying."""
+        return self.profile or ("aihorde" if self.target else "reference")
+
+
+def check(options: Options) -> None:
+    """See that the options go together, before anything is started.
+
+    Raises:
+        BadOptions: they do not, or the target is no URL.
+        FaultError: there is no such fault.
+    """
+    if bool(options.baseline) != bool(options.migration):
+        raise BadOptions(
+            "--baseline and --migration go together; one of them is missing.",
+            "Give the schema before the migration and the migration, or neither.",
+        )
+    if options.fault is not None and options.target is not None:
+        raise BadOptions(
+            "A fault is put into the embedded reference, not into the server at a URL.",
+            "Leave out --fault or --target.",
+        )
+    if options.target is not None and not _is_url(options.target):
+        raise BadOptions(
+            f"The target {options.target!r} is no URL.", "Write it as http://host:port, without the base path /api/v2."
+        )
+    if options.fault is not None:
+        faults.get(options.fault)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
 
 def run(options: Options) -> model.Report:
     """Judge a target and give the report; its exit code says the rest.
@@ -50,8 +91,7 @@ def run(options: Options) -> model.Report:
         Situation: the options cannot be carried out; nothing was started, or all of it has been ended.
     """
     selected = catalogue.select(options.patterns)
-    if options.fault is not None:
-        faults.get(options.fault)
+    check(options)
     profile = resolve(options)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     begun, started = datetime.now(UTC), time.monotonic()
@@ -60,7 +100,7 @@ def run(options: Options) -> model.Report:
     url = options.target or ""
     with ExitStack() as stack:
         postgres = stack.enter_context(_postgres(options, profile, selected))
-        target = stack.enter_context(_target(options, profile, postgres))
+        target = stack.enter_context(_target(options, postgres))
         url = target.url
         judged = stack.enter_context(_faulty_migration(profile, options.fault))
         client = stack.enter_context(Client(target.url, judged))
@@ -151,9 +191,17 @@ def resolve(options: Options) -> Profile:
     Raises:
         Situation: the profile or a file that it needs is not usable.
     """
-    profile = profiles.load(options.profile or ("aihorde" if options.target else "reference"))
+    profile = profiles.load(options.profile_name)
+    if not options.target and not (profile.server.command and profile.migration.baseline and profile.migration.file):
+        raise BadOptions(
+            f"The profile {options.profile_name!r} does not say how its server is started on a fresh database.",
+            "Give --target URL, or name the [server] command and the [migration] files in the profile.",
+        )
     if options.baseline and options.migration:
         profile = profile.with_migration(options.baseline, options.migration)
+        if not options.target:
+            # What we start is the reference, which does not know these files' schema.
+            profile = profile.with_capabilities(without=frozenset({"server_start"}))
     elif options.target:
         profile = profile.with_capabilities(without=frozenset({"migration", "server_start"}))
     if options.target and not options.database_url:
@@ -173,16 +221,19 @@ def _postgres(options: Options, profile: Profile, selected: set[str]) -> Iterato
         yield None
         return
     with open_server(None if options.target else options.database_url) as server:
+        if migrates or options.migration:
+            migration.check(server, profile.migration)
         yield server
 
 
 @contextmanager
-def _target(options: Options, profile: Profile, postgres: Server | None) -> Iterator[targets.Target]:
+def _target(options: Options, postgres: Server | None) -> Iterator[targets.Target]:
     if options.target:
         yield targets.Target(options.target, options.database_url)
         return
     assert postgres is not None
-    with targets.embedded(profile, postgres, options.fault) as target:
+    # On the profile's own files, whichever migration is judged.
+    with targets.embedded(profiles.load(options.profile_name), postgres, options.fault) as target:
         yield target
 
 
@@ -203,12 +254,30 @@ def _faulty_migration(profile: Profile, fault: str | None) -> Iterator[Profile]:
         yield profile.with_migration(profile.migration.baseline, str(file))
 
 
+def _opened(url: str) -> Database:
+    try:
+        database = Database(url)
+        database.rows("SELECT 1")
+    except (ArgumentError, ValueError):
+        # The text itself is not repeated: it may hold a password.
+        raise DatabaseNotReady(
+            "The URL of the target's database cannot be read.",
+            "Write it as postgresql://user:password@host:port/database.",
+        ) from None
+    except CouldNotRun as reason:
+        raise DatabaseNotReady(
+            f"The target's database cannot be read: {reason}.",
+            "Check host, port, user, password and database name of --database-url, and that the server runs.",
+        ) from None
+    return database
+
+
 @contextmanager
 def _database(target: targets.Target) -> Iterator[Database | None]:
     if target.database_url is None:
         yield None
         return
-    database = Database(target.database_url)
+    database = _opened(target.database_url)
     try:
         yield database
     finally:

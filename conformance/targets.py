@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from conformance import migration
-from conformance.errors import ReferenceNotStarted
+from conformance.errors import BadProfile, ReferenceNotStarted
 from conformance.profile import Profile
 from fixtures.postgres import Server
 
@@ -59,14 +59,26 @@ def serving(command: tuple[str, ...], database_url: str, *, fault: str | None = 
 
     Raises:
         ReferenceNotStarted: it ends, or prints no such line in time.
+        BadProfile: the command has a placeholder that there is not.
     """
     values = {"python": sys.executable, "database_url": database_url, "port": port}
-    argv = [part.format(**values) for part in command]
+    try:
+        argv = [part.format(**values) for part in command]
+    except (KeyError, ValueError, IndexError) as error:
+        raise BadProfile(
+            f"The profile's [server] command has a placeholder that there is not: {error}.",
+            f"There are {', '.join('{' + name + '}' for name in values)}.",
+        ) from None
     if fault is not None:
         argv = [*("fixtures.faults" if part == "fixtures.horde" else part for part in argv), "--fault", fault]
     # A file, not a pipe: a server that says much must not stop because nobody listens.
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
+        try:
+            process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
+        except OSError as error:
+            raise ReferenceNotStarted(
+                f"The server did not start: {error}.", "Does the profile's [server] command name a program?"
+            ) from None
         try:
             yield _url(process, log)
         finally:

@@ -23,6 +23,15 @@ def write_report(report: Report, directory: Path = DEFAULT_DIRECTORY) -> Path:
     return write_text(directory / REPORT_NAME, report.model_dump_json(indent=2) + "\n")
 
 
+def check_writable(directory: Path) -> None:
+    """See whether files can be written into the directory, there or yet to be made; raises `UnwritableReport`."""
+    nearest = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise UnwritableReport(directory, f"{nearest} is no folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise UnwritableReport(directory, f"{nearest} may not be written to")
+
+
 def write_text(path: Path, text: str) -> Path:
     """Replace a file's content as one step, and return its path; raises `UnwritableReport`."""
     try:
