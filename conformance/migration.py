@@ -43,12 +43,17 @@ def check(server: Server, settings: Settings) -> None:
 
 
 def build(url: str, settings: Settings) -> None:
-    """Make an empty database today's: baseline, then migration. Raises BadMigration, StatementRefused."""
+    """Make an empty database today's: baseline, then migration. Raises BadMigration."""
     with closing(connect(url)) as connection:
         _run_baseline(files.read(settings.baseline), connection)
     # The baseline may have left settings of its own in its session, as a dump does.
     with closing(connect(url)) as connection:
-        files.run(files.read(settings.file), connection)
+        try:
+            files.run(files.read(settings.file), connection)
+        except files.StatementRefused as refusal:
+            raise files.BadMigration(
+                f"The migration does not run on the baseline: {refusal}.", "Give the two files that go together."
+            ) from None
 
 
 def connect(url: str) -> Connection:

@@ -101,6 +101,6 @@ class Today:
         return replace(worker, client=self.client, declaration={**worker.declaration, **told})
 
     def has_finished(self, request: Request) -> bool:
-        """Whether the request's status says that it is done, with a reply."""
-        status: Status = Requester(self.client, request.requester.account).status(request)
-        return status.done and status.finished == 1
+        """Whether the request is found, done, with a reply."""
+        answer = Requester(self.client, request.requester.account).try_status(request)
+        return answer.accepted and Status(answer).done and Status(answer).finished == 1

@@ -187,9 +187,12 @@ def test_requests_from_before_the_migration_finish_after_it(stage: Stage, rehear
             reply = worker.try_reply(job, generation="From before.")
             assert reply.accepted, f"the reply to what was in flight is refused: {reply}"
             assert after.has_finished(in_flight), "what was in flight is not finished"
-            next_job = worker.pop()
+            popped = worker.try_pop()
+            assert popped.accepted, f"yesterday's worker is refused: {popped}"
+            next_job = worker.job_in(popped)
             assert next_job is not None, "what was waiting is not handed out"
-            worker.reply(next_job)
+            reply = worker.try_reply(next_job, generation="From after.")
+            assert reply.accepted, f"the reply to what was waiting is refused: {reply}"
             assert after.has_finished(waiting), "what was waiting is not finished"
 
 
