@@ -61,6 +61,8 @@ class VerdictPlugin:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the mark that `check` sets."""
         config.addinivalue_line("markers", f"{MARK}(id, half): the requirement that a check judges")
+        # Nobody reads pytest's long tracebacks; making them took five sixths of a run in which everything fails.
+        config.option.tbstyle = "value"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A suite that does not import is the harness's own mistake: no run may pass without it."""
@@ -72,9 +74,15 @@ class VerdictPlugin:
         kept: list[pytest.Item] = []
         dropped: list[pytest.Item] = []
         for item in items:
-            requirement, half = _judged(item)
+            try:
+                requirement, half = _judged(item)
+            except BadCatalogue as mistake:
+                self.errors.append(mistake.what)
+                continue
             self.outcomes.checked.add(requirement.id)
             (kept if self._wanted(requirement, half) else dropped).append(item)
+        if self.errors:
+            kept, dropped = [], items[:]
         config.hook.pytest_deselected(items=dropped)
         items[:] = sorted(kept, key=lambda item: "alone" in _judged(item)[0].marks)
 
@@ -192,7 +200,7 @@ def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
     code = pytest.main([*ARGUMENTS, suites], plugins=[plugin])
     if plugin.errors or code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
         raise BadCatalogue(
-            "The suites could not be collected: " + ("; ".join(plugin.errors) or f"pytest ended with {code!r}."),
+            "The suites could not be collected: " + (" ".join(plugin.errors) or f"pytest ended with {code!r}."),
             "This is a mistake in the harness, not in your target; please report it.",
         )
     if code == pytest.ExitCode.INTERRUPTED:
