@@ -256,6 +256,9 @@ class Client:
         try:
             with self._http.stream(method, url, headers=headers, content=content, timeout=limit) as response:
                 received = _whole(response, time.monotonic() + limit)
+                if response.status_code >= 500:
+                    # A server that crashed on one call may hang up a moment later, on the next one.
+                    response.extensions["network_stream"].close()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self.recorder.add(
