@@ -315,5 +315,5 @@ def test_a_worker_that_begins_to_declare_chat_is_served_chat(stage: Stage) -> No
     worker.reply(worker.pop_job(stage.text(model)))
     request = stage.chat(model)
     refresh = stage.profile.timings.worker_refresh
-    job = stage.until(lambda: worker.pop(chat_models=[model]), within=refresh + 1.0)
+    job = stage.until(lambda: worker.pop(chat_models=[model]), within=refresh)
     assert job is not None, f"worker {worker.name} declares chat now and is not handed chat request {request.id}"
