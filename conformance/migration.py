@@ -151,9 +151,12 @@ class Database:
         """
         sower = Sower(self.schema)
         # Parents of their own, which no other row names: a row of a table of pairs must name a new pair.
-        parents = sower.everywhere(count, first=FIRST + count, parents_only=True)
+        parents = sower.parents(count, first=FIRST + count)
         sower.sow(self.connection, parents)
-        sower.sow(self.connection, sower.everywhere(count, first=FIRST + 2 * count), parents=parents, sparse=True)
+        numbers = sower.everywhere(count, first=FIRST + 2 * count)
+        for table in sower.exhausted(parents):
+            del numbers[table]
+        sower.sow(self.connection, numbers, parents=parents, sparse=True)
 
     def grow(self, tables: Iterable[str], count: int) -> None:
         """Put many rows into these tables, and into those that their rows name as few as will do.
@@ -176,12 +179,12 @@ class Database:
 
     def values(self, column: catalog.Column) -> list[str | None]:
         """What a column reads in each row, as text."""
-        return [text for (text,) in self.ask(f'SELECT "{column.name}"::text FROM {column.table}')]
+        return [text for (text,) in self.ask(f"SELECT {column.quoted}::text FROM {column.table}")]
 
     def other_than_default(self, column: catalog.Column) -> list[str | None]:
         """What a column reads, as text, in rows where it is not its default."""
         default = f"({column.default or 'NULL'})::{column.type}::text"
-        place = f'"{column.name}"::text'
+        place = f"{column.quoted}::text"
         where = f"WHERE {place} IS DISTINCT FROM {default}"
         return [text for (text,) in self.ask(f"SELECT {place} FROM {column.table} {where}")]
 

@@ -37,6 +37,11 @@ class Column:
         return f"{self.table}.{self.name}"
 
     @property
+    def quoted(self) -> str:
+        """Its name as SQL."""
+        return '"' + self.name.replace('"', '""') + '"'
+
+    @property
     def required(self) -> bool:
         """Whether an INSERT must give a value."""
         return self.not_null and self.default is None and not (self.identity or self.generated)

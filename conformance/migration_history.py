@@ -82,7 +82,7 @@ class History:
                     cursor.execute(f"DROP INDEX IF EXISTS {index.name}")
             for column in today.added_since(self._yesterday):
                 if column.table in self._yesterday.columns:
-                    cursor.execute(f'ALTER TABLE {column.table} DROP COLUMN "{column.name}"')
+                    cursor.execute(f"ALTER TABLE {column.table} DROP COLUMN {column.quoted}")
             for table in today.columns.keys() - self._yesterday.columns.keys():
                 cursor.execute(f"DROP TABLE {table} CASCADE")
         if migration_catalog.read(connection).shape() != self._yesterday.shape():

@@ -71,7 +71,7 @@ class Keyed:
         self.table, columns = parts(self.settings.operation_key_index)
         self.index = operation_key_index(self.schema, self.settings.operation_key_index)
         self.user, self.key = (f'"{column}"' for column in columns)
-        self.identity = f'"{self.schema.columns[self.table][0].name}"::text'
+        self.identity = f"{self.schema.columns[self.table][0].quoted}::text"
 
     def rows_of_one_user(self, count: int) -> list[str]:
         """The identities of as many rows without a key, made one user's. Raises AssertionError, CouldNotRun."""

@@ -154,12 +154,12 @@ def _beside(rehearsal: Rehearsal, footprint: Footprint, table: str) -> list[str]
 
 def _statements(database: Database, table: str) -> dict[str, str]:
     """What a pop and a submit do to a table, as the locks see it."""
-    column = database.schema.columns[table][0].name
+    column = database.schema.columns[table][0].quoted
     sower = Sower(database.schema)
     parents = sower.everywhere(2)
     return {
-        "a pop's SELECT": f'SELECT "{column}" FROM {table} LIMIT 1',
-        "a pop's UPDATE": f'UPDATE {table} SET "{column}" = "{column}" WHERE false',
+        "a pop's SELECT": f"SELECT {column} FROM {table} LIMIT 1",
+        "a pop's UPDATE": f"UPDATE {table} SET {column} = {column} WHERE false",
         "a submit's INSERT": sower.insert(table, Numbers(1, FIRST + 2), parents),
     }
 

@@ -89,18 +89,24 @@ class Sower:
     def insert(self, table: str, numbers: Numbers, parents: Mapping[str, Numbers], *, sparse: bool = False) -> str:
         """The INSERT of these rows of a table."""
         columns = [c for c in self.schema.columns[table] if not c.generated and (c.required or not sparse)]
-        names = ", ".join(f'"{c.name}"' for c in columns)
+        names = ", ".join(c.quoted for c in columns)
         values = ", ".join(self._value(c, "series.n", parents) for c in columns)
         last = numbers.first + numbers.count - 1
         target = f"{table} ({names}) OVERRIDING SYSTEM VALUE" if columns else table
         series = f"generate_series({numbers.first}, {last}) AS series (n)"
         return f"INSERT INTO {target} SELECT {values} FROM {series}"
 
-    def everywhere(self, count: int, first: int = FIRST, *, parents_only: bool = False) -> dict[str, Numbers]:
-        """The same rows of every table, or of those that others name."""
-        parents = {key.parent for key in self.schema.foreign_keys}
-        tables = [table for table in self.schema.columns if table in parents or not parents_only]
-        return dict.fromkeys(tables, Numbers(count, first))
+    def everywhere(self, count: int, first: int = FIRST) -> dict[str, Numbers]:
+        """The same rows of every table."""
+        return dict.fromkeys(self.schema.columns, Numbers(count, first))
+
+    def parents(self, count: int, first: int) -> dict[str, Numbers]:
+        """The same rows of every table that others name."""
+        return dict.fromkeys((key.parent for key in self.schema.foreign_keys), Numbers(count, first))
+
+    def exhausted(self, parents: Mapping[str, Numbers]) -> list[str]:
+        """Those of these tables in which no further row can name the same parents: each may be named once only."""
+        return [t for t in parents if any(self._names_each_once(key) for key in self._keys(t))]
 
     def with_parents(self, numbers: Mapping[str, Numbers], few: int) -> dict[str, Numbers]:
         """These rows and those that they need: `few` of a parent, or as many where each may be named once only."""
@@ -186,7 +192,7 @@ def rows_of(connection: Connection, schema: Schema) -> dict[str, list[str]]:
     found = {}
     with connection.cursor() as cursor:
         for table, columns in schema.columns.items():
-            names = ", ".join(f'"{c.name}"' for c in columns)
+            names = ", ".join(c.quoted for c in columns)
             cursor.execute(f"SELECT ROW({names})::text FROM {table}")
             found[table] = sorted(text for (text,) in cursor.fetchall())
     return found

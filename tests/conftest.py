@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures.horde import schema
 from fixtures.postgres import Server, open_server
 
 if TYPE_CHECKING:
@@ -21,5 +22,12 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture
 def database_url(postgres: Server) -> Iterator[str]:
     name = postgres.create_database()
+    yield postgres.url(name)
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def horde_database_url(postgres: Server) -> Iterator[str]:
+    name = postgres.create_database(postgres.make_template("horde", schema.prepare))
     yield postgres.url(name)
     postgres.drop_database(name)

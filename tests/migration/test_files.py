@@ -7,7 +7,6 @@ import pytest
 
 from conformance import migration
 from conformance.migration_files import BadMigration, locate, read, split
-from conformance.profile import load
 
 if TYPE_CHECKING:
     from conformance.profile import Migration as Settings
@@ -104,11 +103,6 @@ def test_a_baseline_that_does_not_run_is_named(postgres: Server, settings: Setti
     broken.write_text("ALTER TABLE missing ADD COLUMN m int;\n")
     with pytest.raises(BadMigration, match=r"baseline does not run.*line 1.*missing"):
         migration.check(postgres, settings.model_copy(update={"baseline": str(broken)}))
-
-
-@pytest.fixture(scope="session")
-def settings() -> Settings:
-    return load("reference").migration
 
 
 def databases(server: Server) -> list[str]:
