@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from typing import Any
 
@@ -26,13 +26,13 @@ class Database:
         """Give all connections back to the server."""
         self.engine.dispose()
 
-    def rows(self, statement: str, **values: Any) -> list[Row]:
-        """The rows of a statement.
+    def rows(self, statement: str, *, on: sqlalchemy.Connection | None = None, **values: Any) -> list[Row]:
+        """The rows of a statement, run on a connection of a session of the caller's where one is given.
 
         Raises:
             CouldNotRun: the profile has no such statement, or the database refuses it.
         """
-        with self.session() as connection:
+        with nullcontext(on) if on is not None else self.session() as connection:
             result = connection.execute(_text(statement), values)
             return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
