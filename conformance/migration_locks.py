@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from conformance.migration import Rehearsal
 
 # Seconds for a statement to begin to wait; it is watched, so a fast machine waits for nothing.
-_PATIENCE = 10.0
+_PATIENCE = 30.0
 # Milliseconds beyond the lock timeout before a neighbour's wait counts as too long: it is judged on a busy machine.
-_GRACE = 5000
+_GRACE = 20_000
+# And where the session has no lock timeout at all, only a statement's own could end the wait.
+_WITHOUT_TIMEOUT = 5_000
 # Blocks by which a look-up in a deeper tree may differ: a level or two for each of a few indexes.
 _DESCENT = 12
 _NOT_IN_A_TRANSACTION = "25001"
@@ -133,6 +135,7 @@ def _beside(rehearsal: Rehearsal, footprint: Footprint, table: str) -> list[str]
         migrator, holder = (stack.enter_context(closing(connect(database.url))) for _ in range(2))
         database.run_on(migrator, database.script.statements[: footprint.index])
         timeout = _lock_timeout(migrator)
+        patience = timeout + _GRACE if timeout else _WITHOUT_TIMEOUT
         _run(holder, "BEGIN", f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE")
         step = threading.Thread(target=_try, args=(migrator, footprint.statement.text))
         step.start()
@@ -142,9 +145,7 @@ def _beside(rehearsal: Rehearsal, footprint: Footprint, table: str) -> list[str]
             neighbours = _statements(database, table)
             where = f"{database.script.at(footprint.statement)}, waits for a lock on {table}"
             with ThreadPoolExecutor(max_workers=len(neighbours)) as pool:
-                waits = {
-                    name: pool.submit(_wait, database.url, sql, timeout + _GRACE) for name, sql in neighbours.items()
-                }
+                waits = {name: pool.submit(_wait, database.url, sql, patience) for name, sql in neighbours.items()}
                 told = {name: wait.result() for name, wait in waits.items()}
             return [f"while {where}, {name} {said}" for name, said in told.items() if said]
         finally:
@@ -179,13 +180,15 @@ def _wait(url: str, statement: str, patience: int) -> str | None:
 
 
 def _waits(database: Database, migrator: Connection, step: threading.Thread) -> bool:
-    """Whether the step comes to wait for a lock; it may also end without."""
+    """Whether the step comes to wait for a lock; it may also end without. Raises CouldNotRun if it does neither."""
     deadline = time.monotonic() + _PATIENCE
     pid = migrator.info.backend_pid
     while step.is_alive() and time.monotonic() < deadline:
         if catalog.query(database.connection, "waits", pid=pid)[0]["waits"]:
             return True
         time.sleep(0.005)
+    if step.is_alive():
+        raise CouldNotRun(f"the migration neither waits for a lock nor ends within {_PATIENCE:.0f} s")
     return False
 
 
