@@ -6,6 +6,7 @@ Strings are any Unicode scalar values but NUL: control characters, other planes,
 from __future__ import annotations
 
 import json
+import math
 import string
 from typing import Any
 
@@ -102,9 +103,17 @@ def same_json(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same_json, one, other))
     if _is_number(one) and _is_number(other):
-        return float(one) == float(other)
+        return _double(one) == _double(other)
     return type(one) is type(other) and bool(one == other)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _double(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        # As a JSON reader of doubles reads it.
+        return math.inf if number > 0 else -math.inf

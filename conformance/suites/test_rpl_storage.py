@@ -18,10 +18,6 @@ from conformance.examples import same_json
 from conformance.stage import Stage
 from conformance.suites.rpl_scenes import Message, assistant, in_flight, reply_in_chat, right_reply, tool_call
 
-# Seconds in which a statement that must wait for a lock has come to wait for it.
-_QUEUEING = 5.0
-
-
 # Telling
 
 
@@ -143,7 +139,9 @@ def _first_committed(stage: Stage, job: Job, message: Message) -> tuple[Row, Row
         return database.rows(statement, id=job.id)[0]
 
     def wait_for(count: int, who: str) -> None:
-        if not stage.until(lambda: database.waiting_behind(holder) >= count, within=_QUEUEING):
+        # Twice this long the reply waits for its answer at most.
+        within = 0.4 * stage.profile.timings.answer
+        if not stage.until(lambda: database.waiting_behind(holder) >= count, within=within):
             raise CouldNotRun(f"{who} does not wait for the generation's row, which is locked")
 
     second: Future[Row]
