@@ -179,3 +179,31 @@ def test_a_look_that_tells_nothing_from_earlier_is_not_judged() -> None:
     state = Counter()
     with pytest.raises(CouldNotRun, match="control"):
         absence.leaves_alone(state.rest, seen=state.seen, unlike=state.seen())
+
+
+def at_once(look: Callable[[], bool]) -> bool:
+    return look()
+
+
+def test_what_was_there_and_goes_has_vanished() -> None:
+    there = ["a word"]
+    absence.vanishes(there.clear, seen=lambda: list(there), patience=at_once)
+
+
+def test_what_goes_later_has_vanished_within_the_patience() -> None:
+    there = ["a word", "another"]
+
+    def thrice(look: Callable[[], bool]) -> bool:
+        return any(look() or bool(there and not there.pop()) for _ in range(3))
+
+    absence.vanishes(lambda: None, seen=lambda: list(there), patience=thrice)
+
+
+def test_what_stays_fails_and_says_what() -> None:
+    with pytest.raises(AssertionError, match="still there: 'a word'"):
+        absence.vanishes(lambda: None, seen=lambda: "a word", patience=at_once)
+
+
+def test_what_was_never_there_does_not_vanish() -> None:
+    with pytest.raises(CouldNotRun, match="before"):
+        absence.vanishes(lambda: None, seen=list, patience=at_once)
