@@ -128,38 +128,50 @@ def _known(stage: Stage, worker: Worker) -> str:
     return id
 
 
-def _refused_but_for_the_rule(case: Case, rule: str) -> None:
-    """The worker that the rule refuses gets nothing, while the admitted one is handed both generations."""
+def _admits(case: Case, rule: str) -> None:
     of = f"{case.request.family} request {case.request.id}"
     assert case.admitted.receives() is not None, f"worker {case.admitted.name} meets {rule} and was not handed {of}"
+
+
+def _refuses(case: Case, rule: str) -> None:
     receives_nothing(
         case.refused.receives, of=case.request, control=case.admitted.receives, because=f"{rule} is not met"
     )
 
 
-def _enforced_on_text(stage: Stage, rule: str) -> bool:
-    """Whether the target's text half refuses by this rule."""
+def _enforced_on_text(stage: Stage, rule: str, judged: Family) -> bool:
+    """Whether the target's text half refuses by this rule; that it admits is judged in the text half only.
+
+    Raises:
+        CouldNotRun: it does not admit either, where chat is judged.
+    """
     case = RULES[rule](stage, TEXT)
-    assert case.admitted.receives() is not None, (
-        f"worker {case.admitted.name} meets {rule} and was not handed text request {case.request.id}"
-    )
     try:
-        receives_nothing(case.refused.receives, of=case.request, control=case.admitted.receives)
+        _admits(case, rule)
+    except AssertionError as broken:
+        if judged is TEXT:
+            raise
+        raise CouldNotRun(f"chat has no text twin to be compared with: {broken}") from None
+    try:
+        _refuses(case, rule)
     except AssertionError:
         return False
     return True
 
 
-def _rules(stage: Stage) -> tuple[str, ...]:
-    """The rules that the profile says the target enforces.
+def _rules(stage: Stage) -> list[str]:
+    """The rules that the profile says the target enforces, and that these accounts can tell.
 
     Raises:
         CouldNotRun: we have no case for one.
     """
-    rules = stage.profile.eligibility.rules
+    rules = list(stage.profile.eligibility.rules)
     unknown = sorted(set(rules) - RULES.keys())
     if unknown or not rules:
         raise CouldNotRun(f"the profile lists rules without a case: {', '.join(unknown) or 'none at all'}")
+    if not stage.resources.cast.untrusted and "trusted_workers" in rules:
+        stage.note("without an untrusted owner not judged", "trusted_workers")
+        rules.remove("trusted_workers")
     return rules
 
 
@@ -167,23 +179,15 @@ def _rules(stage: Stage) -> tuple[str, ...]:
 def test_each_rule_decides_both_families_alike(stage: Stage, family: Family) -> None:
     """For each rule a worker that does not meet it is refused and one that does is served, in text and so in chat."""
     rules = _rules(stage)
-    enforced = [rule for rule in rules if _text_enforces(stage, rule, family)]
+    enforced = [rule for rule in rules if _enforced_on_text(stage, rule, family)]
     stage.note("not enforced on text, so not judged", sorted(set(rules) - set(enforced)))
     if not enforced:
         raise CouldNotRun(f"the text half enforces none of {', '.join(rules)}")
     if family is CHAT:
         for rule in enforced:
-            _refused_but_for_the_rule(RULES[rule](stage, CHAT), rule)
-
-
-def _text_enforces(stage: Stage, rule: str, judged: Family) -> bool:
-    """What text does with the rule: judged in the text half, told in the chat half."""
-    try:
-        return _enforced_on_text(stage, rule)
-    except AssertionError as broken:
-        if judged is TEXT:
-            raise
-        raise CouldNotRun(f"the text half breaks the rule: {broken}") from None
+            case = RULES[rule](stage, CHAT)
+            _admits(case, rule)
+            _refuses(case, rule)
 
 
 @check("POP-19", both=True)
