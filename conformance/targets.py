@@ -98,7 +98,7 @@ def _url(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
         time.sleep(_GLANCE)
     last = said.strip().splitlines()[-3:]
     raise ReferenceNotStarted(
-        "The server did not start: " + (" / ".join(last) or "it printed no URL."),
+        f"The server did not start: {(' / '.join(last) or 'it printed no URL').rstrip('.')}.",
         "Run the profile's [server] command by hand to see all that it says.",
     )
 
