@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from fixtures.nulls import not_found_after_round_trip
+from fixtures.nulls import not_found_after_round_trip, nothing_comes_back_after_round_trip
 from fixtures.nulls.server import Answer, Request, serve
 
 if TYPE_CHECKING:
@@ -77,6 +77,30 @@ def test_what_is_no_round_trip_leaves_the_server_as_it_is(requests: list[tuple[s
         for method, path in requests:
             client.request(method, path)
         assert client.get(HEARTBEAT).status_code == 200
+
+
+def test_submits_alone_reach_the_server_where_nothing_comes_back() -> None:
+    seen: list[str] = []
+
+    def answer(request: Request) -> Answer:
+        seen.append(request.path)
+        return Answer(202, b'{"id": "1"}')
+
+    with (
+        serve(answer) as upstream,
+        nothing_comes_back_after_round_trip(upstream) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        client.post(SUBMIT, json={})
+        client.get(STATUS)
+        del seen[:]
+        assert client.post("/api/v2/generate/chat/async", json={}).status_code == 202
+        popped = client.post("/api/v2/generate/text/pop", json={})
+        assert (popped.status_code, popped.json()["id"], popped.json()["ids"]) == (200, None, [])
+        assert client.get(STATUS).json()["rc"] == "RequestNotFound"
+        assert client.delete(STATUS).status_code == 404
+        assert client.post(SUBMIT, json={}).json()["rc"] == "InvalidJobID"
+    assert seen == ["/api/v2/generate/chat/async", STATUS], "a cancel is carried out, unseen"
 
 
 def test_a_refused_submit_completes_nothing() -> None:
