@@ -293,7 +293,8 @@ def _the_route_decides(stage: Stage, family: Family) -> None:
         refused(answer, control=lambda: _kept(stage, family, proper))
         return
     request = stage.keep(Request(str(answer.need("id")), family, requester, (model,), sent))
-    _not_found_elsewhere(request)
+    own = requester.try_status(request)
+    assert own.accepted, f"what was submitted as {family} is not found there: {own}"
     others = stage.text_worker(model) if family is CHAT else stage.chat_worker(model, accept_text=False)
     job = receives_nothing(
         others.pop, of=request, control=stage.serving(family, model).pop, because=f"it serves no {family}"
