@@ -79,7 +79,7 @@ def backend(connection: sqlalchemy.Connection) -> int:
     return int(connection.connection.driver_connection.info.backend_pid)  # type: ignore[union-attr]
 
 
-_QUERY = (files("conformance") / "sql" / "database.sql").read_text("utf-8").partition("-- name: waiting_behind")[2]
+_QUERY = (files("conformance") / "database.sql").read_text("utf-8").partition("-- name: waiting_behind")[2]
 
 
 def _rows_with(table: str, word: str) -> sqlalchemy.Select[Any]:

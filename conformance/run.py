@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.exc import ArgumentError
 
-from conformance import catalogue, migration, migration_files, plugin, preflight, targets
+from conformance import catalogue, migration, plugin, preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.database import Database
@@ -243,7 +243,7 @@ def _faulty_migration(profile: Profile, fault: str | None) -> Iterator[Profile]:
 
     The reference runs on the right one all the same: what is judged is the file, on databases of the suite's own.
     """
-    text = "" if fault is None else migration_files.locate(profile.migration.file).read_text("utf-8")
+    text = "" if fault is None else migration.locate(profile.migration.file).read_text("utf-8")
     altered = text if fault is None else faults.migrated(fault, text)
     if altered == text:
         yield profile

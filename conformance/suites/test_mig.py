@@ -7,13 +7,12 @@ from collections import Counter
 import psycopg2
 import pytest
 
-from conformance import migration_indexes as indexes
-from conformance import migration_locks as locks
 from conformance.actors import Family
 from conformance.checks import check
 from conformance.errors import CouldNotRun
-from conformance.migration import Rehearsal, said
-from conformance.migration_history import History
+from conformance.migration import indexes, locks
+from conformance.migration.history import History
+from conformance.migration.rehearsal import Rehearsal, said
 from conformance.stage import Stage
 
 FEW, MANY = 1_000, 100_000

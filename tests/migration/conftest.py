@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.migration import Rehearsal
+from conformance.migration.rehearsal import Rehearsal
 from conformance.profile import load
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance import migration, migration_catalog
+from conformance import migration
 from conformance.errors import BadProfile
-from conformance.migration_indexes import parts
+from conformance.migration import catalog
+from conformance.migration.indexes import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.migration import Rehearsal
+    from conformance.migration.rehearsal import Rehearsal
     from conformance.profile import Migration as Settings
     from fixtures.postgres import Server
 
@@ -77,7 +78,7 @@ def test_two_ways_to_build_todays_database_lead_to_one_schema(
     shapes = []
     for url in (horde_database_url, postgres.url(name)):
         with closing(migration.connect(url)) as connection:
-            shapes.append(migration_catalog.read(connection).shape())
+            shapes.append(catalog.read(connection).shape())
     assert shapes[0] == shapes[1]
     postgres.drop_database(name)
 

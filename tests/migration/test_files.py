@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance import migration
-from conformance.migration_files import BadMigration, locate, read, split
+from conformance.migration.files import BadMigration, locate, read, split
 
 if TYPE_CHECKING:
     from conformance.profile import Migration as Settings

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import psycopg2
 import pytest
 
-from conformance import migration_locks as locks
+from conformance.migration import locks
 from fixtures.postgres import open_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.migration import Rehearsal
+    from conformance.migration.rehearsal import Rehearsal
     from fixtures.postgres import Server
 
     Rehearse = Callable[..., Rehearsal]

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.errors import CouldNotRun
-from conformance.migration_rows import Numbers
+from conformance.migration.rows import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.migration import Rehearsal
+    from conformance.migration.rehearsal import Rehearsal
 
     Rehearse = Callable[..., Rehearsal]
 

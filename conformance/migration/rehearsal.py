@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
-from conformance import migration_catalog as catalog
-from conformance import migration_files as files
 from conformance.errors import CouldNotRun
-from conformance.migration_rows import FIRST, Numbers, Sower, rows_of
+from conformance.migration import catalog, files
+from conformance.migration.rows import FIRST, Numbers, Sower, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

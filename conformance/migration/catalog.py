@@ -129,6 +129,6 @@ def _frozen(row: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _queries() -> dict[str, str]:
-    text = (files("conformance") / "sql" / "migration.sql").read_text("utf-8")
+    text = (files("conformance.migration") / "migration.sql").read_text("utf-8")
     _, *parts = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))

@@ -13,16 +13,15 @@ import psycopg2
 from psycopg2 import errors
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from conformance import migration_catalog as catalog
-from conformance import migration_files as files
 from conformance.errors import CouldNotRun
-from conformance.migration import Database, connect, said
-from conformance.migration_rows import FIRST, Numbers, Sower
+from conformance.migration import catalog, files
+from conformance.migration.rehearsal import Database, connect, said
+from conformance.migration.rows import FIRST, Numbers, Sower
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
-    from conformance.migration import Rehearsal
+    from conformance.migration.rehearsal import Rehearsal
 
 # Seconds for a statement to begin to wait; it is watched, so a fast machine waits for nothing.
 _PATIENCE = 30.0

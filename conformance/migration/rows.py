@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
-    from conformance.migration_catalog import Column, ForeignKey, Schema
+    from conformance.migration.catalog import Column, ForeignKey, Schema
 
 # Numbers begin here, away from rows that a baseline brings along and from what its sequences give first.
 FIRST = 1000

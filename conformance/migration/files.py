@@ -60,7 +60,7 @@ class StatementRefused(Exception):
 
 def locate(path: str) -> Path:
     """The file that a profile names: absolute, or beside our own packages, or in the current folder."""
-    ours = Path(__file__).parent.parent / path
+    ours = Path(__file__).parents[2] / path
     return ours if ours.is_file() else Path(path).absolute()
 
 

@@ -6,10 +6,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from conformance import migration, migration_catalog, preflight, targets
+from conformance import migration, preflight, targets
 from conformance.actors import Requester, Status, Worker
 from conformance.client import Client
 from conformance.errors import CouldNotRun, ReferenceNotStarted
+from conformance.migration import catalog
 from conformance.stage import Resources, Stage
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
 
     from conformance.actors import Request
-    from conformance.migration import Rehearsal
+    from conformance.migration.rehearsal import Rehearsal
 
 
 class History:
@@ -74,7 +75,7 @@ class History:
             yield client
 
     def _take_back(self, connection: Connection) -> None:
-        today = migration_catalog.read(connection)
+        today = catalog.read(connection)
         kept = {index.name for index in self._yesterday.indexes}
         with connection.cursor() as cursor:
             for index in today.indexes:
@@ -85,7 +86,7 @@ class History:
                     cursor.execute(f"ALTER TABLE {column.table} DROP COLUMN {column.quoted}")
             for table in today.columns.keys() - self._yesterday.columns.keys():
                 cursor.execute(f"DROP TABLE {table} CASCADE")
-        if migration_catalog.read(connection).shape() != self._yesterday.shape():
+        if catalog.read(connection).shape() != self._yesterday.shape():
             raise CouldNotRun("the migration changes more than columns and indexes, which cannot be taken back")
 
 

@@ -11,8 +11,8 @@ import psycopg2
 from conformance.errors import BadProfile, CouldNotRun
 
 if TYPE_CHECKING:
-    from conformance.migration import Database
-    from conformance.migration_catalog import Index, Schema
+    from conformance.migration.catalog import Index, Schema
+    from conformance.migration.rehearsal import Database
     from conformance.profile import Migration as Settings
 
 _WANTED = re.compile(r"\s*([\w.]+)\s*\(([^)]+)\)\s*")
