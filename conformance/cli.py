@@ -116,9 +116,9 @@ def faults_command(
         typer.Argument(metavar="[PATTERN]...", help="Names of faults or ids that they break."),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List them; run nothing.")] = False,
-    named_only: Annotated[
-        bool, typer.Option("--named-only", help="Judge only the requirement that each fault names.")
-    ] = False,
+    scope: Annotated[
+        faultmatrix.Scope, typer.Option(help="The checks to run: of the requirement it names, of its area, or all.")
+    ] = faultmatrix.Scope.WHOLE,
     write_to: Annotated[
         Path | None, typer.Option("--write", help="Write the table, fault by requirement, to this file.")
     ] = None,
@@ -131,7 +131,7 @@ def faults_command(
         return
     if write_to:
         write.check_writable(write_to.parent)
-    findings = faultmatrix.judge(chosen, named_only=named_only, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
+    findings = faultmatrix.judge(chosen, scope=scope, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
     if write_to:
         write.write_text(write_to, faultmatrix.table(findings))
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
 from multiprocessing import get_context
@@ -13,6 +13,21 @@ from conformance import catalogue, run
 from conformance.errors import NothingMatches, Situation
 from fixtures import faults
 from fixtures.faults import Fault
+
+
+class Scope(StrEnum):
+    """The checks that are run with a fault: of the requirement it names, of that one's area, or all that can see it."""
+
+    NAMED = "named"
+    AREA = "area"
+    WHOLE = "whole"
+
+
+_SCOPES = {
+    Scope.NAMED: "the checks of the requirement that the fault names",
+    Scope.AREA: "every check of the area of the requirement that the fault names, and of the consequences it names",
+    Scope.WHOLE: "every check that meets a server with a server's fault, every check that runs it with a migration's",
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +39,7 @@ class Finding:
     also: tuple[str, ...]
     red: tuple[str, ...]
     stopped: tuple[str, ...]
-    named_only: bool
+    scope: Scope
     problem: str = ""
 
     @property
@@ -32,7 +47,7 @@ class Finding:
         """The named requirement failed and, in a whole run, exactly its named consequences with it."""
         if self.problem:
             return False
-        if self.named_only:
+        if self.scope is Scope.NAMED:
             return self.breaks in self.red
         return set(self.red) == {self.breaks, *self.also}
 
@@ -87,7 +102,7 @@ def listed(chosen: Iterable[Fault]) -> str:
 def judge(
     chosen: list[Fault],
     *,
-    named_only: bool = False,
+    scope: Scope = Scope.WHOLE,
     jobs: int = 2,
     database_url: str | None = None,
     on_finding: Callable[[Finding], None] | None = None,
@@ -95,34 +110,42 @@ def judge(
     """Put each fault into a reference of its own and run the suites on it, `jobs` at a time.
 
     Args:
-        named_only: run only the checks of the requirement that the fault names.
+        scope: the checks that are run on each.
         database_url: a PostgreSQL server for all of them; by default each starts one of its own.
     """
     findings = []
-    one = partial(_judge, named_only=named_only, database_url=database_url)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for finding in pool.map(one, [f.name for f in chosen]):
+    one = partial(_judge, scope=scope, database_url=database_url)
+    # Ended at once when we are interrupted: what a run started ends with the process that started it.
+    with get_context("spawn").Pool(jobs) as pool:
+        for finding in pool.imap(one, [f.name for f in chosen]):
             findings.append(finding)
             if on_finding is not None:
                 on_finding(finding)
     return findings
 
 
-def scope(fault: Fault) -> tuple[str, ...]:
-    """The ids that can see the fault: a server's, the rows that meet a server; a migration's, those that run the file.
+def selected(fault: Fault, scope: Scope) -> tuple[str, ...]:
+    """The ids that are judged with this fault in the reference.
 
-    The reference itself always stands on the right migration, so the rest cannot turn red.
+    Of the whole catalogue those that can see it: a server's fault, the rows that meet a server; a migration's, those
+    that run the file. The reference itself always stands on the right migration, so the rest cannot turn red.
     """
+    if scope is Scope.NAMED:
+        return (fault.breaks,)
     rows = catalogue.requirements().values()
     if fault.alters_migration:
         return tuple(r.id for r in rows if "migration" in r.capabilities)
-    return tuple(r.id for r in rows if "migration" not in r.capabilities or "server_start" in r.capabilities)
+    seeing = [r for r in rows if "migration" not in r.capabilities or "server_start" in r.capabilities]
+    if scope is Scope.AREA:
+        area = catalogue.requirements()[fault.breaks].area
+        seeing = [r for r in seeing if r.area == area or r.id in fault.also]
+    return tuple(r.id for r in seeing)
 
 
-def _judge(name: str, *, named_only: bool, database_url: str | None) -> Finding:
+def _judge(name: str, *, scope: Scope, database_url: str | None) -> Finding:
     fault = faults.get(name)
-    found = partial(Finding, fault.name, fault.breaks, fault.also, named_only=named_only)
-    patterns = (fault.breaks,) if named_only else scope(fault)
+    found = partial(Finding, fault.name, fault.breaks, fault.also, scope=scope)
+    patterns = selected(fault, scope)
     try:
         report = run.run(run.Options(patterns=patterns, fault=name, seed=1, database_url=database_url))
     except Situation as situation:
@@ -141,9 +164,9 @@ def table(findings: list[Finding]) -> str:
         "# Faults of the reference",
         "",
         "Made by `horde-conformance faults --write docs/reference/faults.md`; not to be edited by hand.",
-        "Each row is a run of every check that can see the error, on the reference with one small programming error",
-        "in it (a server's: all that meet a server; a migration's: all that run the file): the requirement that the",
-        "fault names, the others that rightly failed with it, and those whose story could no longer be told.",
+        "Each row is a run on the reference with one small programming error in it: the requirement that the fault",
+        "names, the others that rightly failed with it, and those whose story could no longer be told. Run were",
+        f"{'; '.join(_SCOPES[scope] for scope in sorted({f.scope for f in findings}))}.",
         "",
         "| fault | the error | names | also red | could not run |",
         "| --- | --- | --- | --- | --- |",

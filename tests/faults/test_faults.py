@@ -10,7 +10,7 @@ import pytest
 
 from conformance import faultmatrix, listing
 from conformance.catalogue import requirements
-from conformance.faultmatrix import Finding
+from conformance.faultmatrix import Finding, Scope
 from fixtures import faults
 from fixtures.faults import FaultError, Patch
 from fixtures.postgres import Server
@@ -23,7 +23,7 @@ TABLE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 @pytest.fixture(scope="session")
 def findings(postgres: Server) -> dict[str, Finding]:
     """All faults, each in a reference of its own and judged by the requirement that it names."""
-    found = faultmatrix.judge(list(FAULTS.values()), named_only=True, database_url=postgres.url())
+    found = faultmatrix.judge(list(FAULTS.values()), scope=Scope.NAMED, database_url=postgres.url())
     return {finding.fault: finding for finding in found}
 
 
