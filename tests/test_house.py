@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("conformance", "fixtures", "load", "reports")
-SUITES = sorted((ROOT / "conformance" / "suites").glob("test_*.py"))
+SUITES = sorted((ROOT / "conformance" / "suites").rglob("*.py"))
 HORDE = sorted((ROOT / "fixtures" / "horde").rglob("*.py"))
 FAULTS = sorted((ROOT / "fixtures" / "faults").rglob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
