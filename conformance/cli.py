@@ -133,7 +133,8 @@ def faults_command(
         write.check_writable(write_to.parent)
     findings = faultmatrix.judge(chosen, scope=scope, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
     if write_to:
-        write.write_text(write_to, faultmatrix.table(findings))
+        before = write_to.read_text("utf-8") if write_to.is_file() else ""
+        write.write_text(write_to, faultmatrix.table(findings, before))
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
 
 

@@ -157,25 +157,33 @@ def _judge(name: str, *, scope: Scope, database_url: str | None) -> Finding:
     return found(red, stopped)
 
 
-def table(findings: list[Finding]) -> str:
-    """The table, fault by requirement, in Markdown."""
+_HEAD = f"""# Faults of the reference
+
+Made by `horde-conformance faults --write docs/reference/faults.md`; not to be edited by hand.
+Each row is a run on the reference with one small programming error in it: the requirement that the fault names, the
+others that rightly failed with it, and those whose story could no longer be told. It was judged by
+
+{"\n".join(f"- *{scope}*: {what}" for scope, what in _SCOPES.items())}
+
+| fault | the error | names | also red | could not run | judged by |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def table(findings: Iterable[Finding], before: str = "") -> str:
+    """The table, fault by requirement, in Markdown.
+
+    Args:
+        findings: what was just found.
+        before: the table as it stood; the rows of faults that were not judged now stay.
+    """
     known = faults.known()
-    lines = [
-        "# Faults of the reference",
-        "",
-        "Made by `horde-conformance faults --write docs/reference/faults.md`; not to be edited by hand.",
-        "Each row is a run on the reference with one small programming error in it: the requirement that the fault",
-        "names, the others that rightly failed with it, and those whose story could no longer be told. Run were",
-        f"{'; '.join(_SCOPES[scope] for scope in sorted({f.scope for f in findings}))}.",
-        "",
-        "| fault | the error | names | also red | could not run |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {f.fault} | {known[f.fault].summary} | {f.breaks}{'' if f.breaks in f.red else ' (not red!)'} "
-        f"| {', '.join(i for i in f.red if i != f.breaks)} | {', '.join(f.stopped)} |"
-        for f in findings
-    ]
-    right = sum(f.right for f in findings)
-    lines += ["", f"{len(findings)} faults, {right} caught as they say.", ""]
-    return "\n".join(lines)
+    rows = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
+    rows |= {f.fault: _row(f, known[f.fault]) for f in findings}
+    return _HEAD + "".join(f"{rows[name]}\n" for name in known if name in rows)
+
+
+def _row(finding: Finding, fault: Fault) -> str:
+    named = fault.breaks if fault.breaks in finding.red else f"{fault.breaks} (not red)"
+    also = ", ".join(i for i in finding.red if i != fault.breaks)
+    return f"| {fault.name} | {fault.summary} | {named} | {also} | {', '.join(finding.stopped)} | {finding.scope} |"

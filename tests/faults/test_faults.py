@@ -49,10 +49,42 @@ def test_faults_cite_requirements_of_the_catalogue_and_say_their_error_in_one_li
 
 def test_the_documented_table_has_each_fault_with_what_it_names_and_its_consequences() -> None:
     rows = re.findall(
-        r"^\| ([a-z0-9-]+) \| .* \| ([A-Z]{3}-\d\d) \| (.*) \| .* \|$", TABLE.read_text("utf-8"), re.MULTILINE
+        r"^\| ([a-z0-9-]+) \| .* \| ([A-Z]{3}-\d\d) \| (.*) \| .* \| (?:area|whole) \|$",
+        TABLE.read_text("utf-8"),
+        re.MULTILINE,
     )
     documented = {name: (breaks, set(filter(None, also.split(", ")))) for name, breaks, also in rows}
     assert documented == {f.name: (f.breaks, set(f.also)) for f in FAULTS.values()}
+
+
+def finding(name: str, *red: str, scope: Scope = Scope.WHOLE) -> Finding:
+    fault = FAULTS[name]
+    return Finding(fault.name, fault.breaks, fault.also, red, (), scope)
+
+
+def test_a_table_keeps_the_rows_of_faults_that_were_not_judged_again() -> None:
+    one, other = list(FAULTS)[:2]
+    before = faultmatrix.table([finding(one, FAULTS[one].breaks), finding(other, "SEC-01", scope=Scope.AREA)])
+    after = faultmatrix.table([finding(one, "ACC-01")], before)
+    rows = [line for line in after.splitlines() if line.startswith(f"| {one} ") or line.startswith(f"| {other} ")]
+    assert [row.split(" | ")[2:] for row in rows] == [
+        [f"{FAULTS[one].breaks} (not red)", "ACC-01", "", "whole |"],
+        [f"{FAULTS[other].breaks} (not red)", "SEC-01", "", "area |"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("red", "scope", "right"),
+    [
+        (("FAM-01",), Scope.WHOLE, False),
+        (("FAM-01", "FAM-05"), Scope.WHOLE, True),
+        (("FAM-01", "FAM-05", "FAM-06"), Scope.WHOLE, False),
+        (("FAM-01",), Scope.NAMED, True),
+        (("FAM-05",), Scope.NAMED, False),
+    ],
+)
+def test_a_finding_is_right_when_just_what_was_named_is_red(red: tuple[str, ...], scope: Scope, right: bool) -> None:
+    assert Finding("a-fault", "FAM-01", ("FAM-05",), red, (), scope).right is right
 
 
 def no_such_function(patch: Patch) -> None:
