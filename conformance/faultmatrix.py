@@ -157,13 +157,13 @@ def _judge(name: str, *, scope: Scope, database_url: str | None) -> Finding:
     return found(red, stopped)
 
 
-_HEAD = f"""# Faults of the reference
+_HEAD = """# Faults of the reference
 
 Made by `horde-conformance faults --write docs/reference/faults.md`; not to be edited by hand.
 Each row is a run on the reference with one small programming error in it: the requirement that the fault names, the
 others that rightly failed with it, and those whose story could no longer be told. It was judged by
 
-{"\n".join(f"- *{scope}*: {what}" for scope, what in _SCOPES.items())}
+{scopes}
 
 | fault | the error | names | also red | could not run | judged by |
 | --- | --- | --- | --- | --- | --- |
@@ -180,7 +180,8 @@ def table(findings: Iterable[Finding], before: str = "") -> str:
     known = faults.known()
     rows = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
     rows |= {f.fault: _row(f, known[f.fault]) for f in findings}
-    return _HEAD + "".join(f"{rows[name]}\n" for name in known if name in rows)
+    scopes = "\n".join(f"- *{scope}*: {what}" for scope, what in _SCOPES.items())
+    return _HEAD.format(scopes=scopes) + "".join(f"{rows[name]}\n" for name in known if name in rows)
 
 
 def _row(finding: Finding, fault: Fault) -> str:

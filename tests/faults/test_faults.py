@@ -66,7 +66,7 @@ def test_a_table_keeps_the_rows_of_faults_that_were_not_judged_again() -> None:
     one, other = list(FAULTS)[:2]
     before = faultmatrix.table([finding(one, FAULTS[one].breaks), finding(other, "SEC-01", scope=Scope.AREA)])
     after = faultmatrix.table([finding(one, "ACC-01")], before)
-    rows = [line for line in after.splitlines() if line.startswith(f"| {one} ") or line.startswith(f"| {other} ")]
+    rows = [line for line in after.splitlines() if line.startswith((f"| {one} ", f"| {other} "))]
     assert [row.split(" | ")[2:] for row in rows] == [
         [f"{FAULTS[one].breaks} (not red)", "ACC-01", "", "whole |"],
         [f"{FAULTS[other].breaks} (not red)", "SEC-01", "", "area |"],
