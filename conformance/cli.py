@@ -29,7 +29,7 @@ errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 Patterns = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[PATTERN]...", help="Ids, areas or patterns: FAM-01, FAM, 'POP-1*'. All by default."),
+    typer.Argument(metavar="PATTERN", help="Ids, areas or patterns: FAM-01, FAM, 'POP-1*'. All by default."),
 ]
 ProfileOption = Annotated[str | None, typer.Option("--profile", help="A built-in profile or a TOML file.")]
 DatabaseOption = Annotated[
@@ -113,7 +113,7 @@ def reference_command(
 def faults_command(
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATTERN]...", help="Names of faults or ids that they break."),
+        typer.Argument(metavar="PATTERN", help="Names of faults or ids that they break."),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List them; run nothing.")] = False,
     scope: Annotated[
@@ -131,10 +131,15 @@ def faults_command(
         return
     if write_to:
         write.check_writable(write_to.parent)
-    findings = faultmatrix.judge(chosen, scope=scope, jobs=jobs, on_finding=lambda f: errors.print(f.line()))
-    if write_to:
-        before = write_to.read_text("utf-8") if write_to.is_file() else ""
-        write.write_text(write_to, faultmatrix.table(findings, before))
+
+    def tell(finding: faultmatrix.Finding) -> None:
+        errors.print(finding.line())
+        # After each, for a whole run is long: what was found before an interruption stays.
+        if write_to:
+            before = write_to.read_text("utf-8") if write_to.is_file() else ""
+            write.write_text(write_to, faultmatrix.table([finding], before))
+
+    findings = faultmatrix.judge(chosen, scope=scope, jobs=jobs, on_finding=tell)
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
 
 

@@ -13,7 +13,7 @@ import pytest
 from conformance import catalogue
 from conformance.catalogue import Requirement
 from conformance.checks import MARK
-from conformance.plugin import ARGUMENTS
+from conformance.plugin import call_pytest
 from conformance.run import SUITES
 from fixtures import faults
 
@@ -54,7 +54,7 @@ def checks() -> dict[str, list[tuple[str, str]]]:
     """The name and the story of each check, by requirement id."""
     collected = _Collected()
     with contextlib.redirect_stdout(io.StringIO()):
-        pytest.main([*ARGUMENTS, "--collect-only", SUITES], plugins=[collected])
+        call_pytest(["--collect-only", SUITES], collected)
     return collected.checks
 
 

@@ -186,7 +186,19 @@ ARGUMENTS = (
     "--pyargs", "--noconftest", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",
     *(f"-pno:{name}" for name in _PLUGINS),
 )  # fmt: skip
+_FOREIGN = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "horde-conformance")  # noqa: PTH111 - never raises
+
+
+def call_pytest(arguments: list[str], plugin: object) -> int | pytest.ExitCode:
+    """Run pytest with our arguments and plugin, and nothing that the caller's environment would add."""
+    foreign = {name: os.environ.pop(name) for name in _FOREIGN if name in os.environ}
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        return pytest.main([*ARGUMENTS, *arguments], plugins=[plugin])
+    finally:
+        del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        os.environ.update(foreign)
 
 
 def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
@@ -197,7 +209,7 @@ def run(plugin: VerdictPlugin, suites: str) -> Outcomes:
     """
     # What Hypothesis keeps between runs (tables of Unicode) is no business of the folder that we are called in.
     set_hypothesis_home_dir(_CACHE)
-    code = pytest.main([*ARGUMENTS, suites], plugins=[plugin])
+    code = call_pytest([suites], plugin)
     if plugin.errors or code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
         raise BadCatalogue(
             "The suites could not be collected: " + (" ".join(plugin.errors) or f"pytest ended with {code!r}."),

@@ -198,7 +198,9 @@ def resolve(options: Options) -> Profile:
             "Give --target URL, or name the [server] command and the [migration] files in the profile.",
         )
     if options.baseline and options.migration:
-        profile = profile.with_migration(options.baseline, options.migration)
+        profile = profile.with_migration(
+            str(Path(options.baseline).absolute()), str(Path(options.migration).absolute())
+        )
         if not options.target:
             # What we start is the reference, which does not know these files' schema.
             profile = profile.with_capabilities(without=frozenset({"server_start"}))

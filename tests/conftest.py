@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from fixtures.horde import schema
@@ -11,6 +12,11 @@ from fixtures.postgres import Server, open_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+# How fast a busy machine makes examples says nothing about what they are examples of.
+hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("project")
 
 
 @pytest.fixture(scope="session")
