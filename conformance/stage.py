@@ -10,6 +10,7 @@ import random
 import re
 import string
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -39,6 +40,14 @@ _SHRINKING = 5.0
 
 
 @dataclass
+class Workforce:
+    """The workers of one owner: how many there are, and which no check needs any more, with when it last did."""
+
+    made: int = 0
+    free: deque[tuple[float, str]] = field(default_factory=deque)
+
+
+@dataclass
 class Cast:
     """The accounts of a run: requesters, trusted owners of workers, and one owner who is not trusted."""
 
@@ -46,7 +55,7 @@ class Cast:
     owners: list[Account]
     untrusted: list[Account] = field(default_factory=list)
     moderators: list[Account] = field(default_factory=list)
-    workers_made: dict[str, int] = field(default_factory=dict)
+    workers: dict[str, Workforce] = field(default_factory=dict)
 
 
 @dataclass
@@ -73,6 +82,7 @@ class Stage:
         self.random = random.Random(f"{resources.seed}/{name}")
         self.money = Money(self.client, resources.database)
         self._requests: list[Request] = []
+        self._hired: list[tuple[Workforce, str]] = []
         # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
         self._names = random.Random()
 
@@ -113,16 +123,15 @@ class Stage:
         owner: int | Account = 0,
         **declaration: Any,
     ) -> Worker:
-        """A worker never seen before. It declares chat only for `chat_models`, and is a validated, roomy one.
+        """A worker new to its target. It declares chat only for `chat_models`, and is a validated, roomy one.
+
+        Where the owner may have no more workers, one that an earlier check is done with is taken, after the time in
+        which the target still knows it by its old declaration (specification: Isolation).
 
         Raises:
-            CouldNotRun: the profile's number of workers per owner is used up.
+            CouldNotRun: the profile's number of workers per owner is used up by this check alone.
         """
         account = self.owner(owner) if isinstance(owner, int) else owner
-        made = self.resources.cast.workers_made
-        made[account.key] = made.get(account.key, 0) + 1
-        if made[account.key] > self.profile.accounts.workers_per_owner:
-            raise CouldNotRun(f"{account.role} has no workers left: {self.profile.accounts.workers_per_owner} a run")
         declared: dict[str, Any] = {
             "models": list(models),
             "bridge_agent": self.profile.workers.validated_bridge,
@@ -132,7 +141,21 @@ class Stage:
         }
         if chat_models is not None:
             declared["chat_models"] = list(chat_models)
-        return Worker(self.client, account, f"conformance {self.unique()}", declared)
+        return Worker(self.client, account, self._worker_name(account), declared)
+
+    def _worker_name(self, owner: Account) -> str:
+        limit = self.profile.accounts.workers_per_owner
+        force = self.resources.cast.workers.setdefault(owner.key, Workforce())
+        if force.made < limit:
+            force.made += 1
+            name = f"conformance {self.unique()}"
+        elif force.free:
+            released, name = force.free.popleft()
+            time.sleep(max(0.0, released + self.profile.timings.worker_refresh - time.monotonic()))
+        else:
+            raise CouldNotRun(f"{owner.role} has no workers left: {limit} at a time")
+        self._hired.append((force, name))
+        return name
 
     def chat_worker(self, *models: str, **declaration: Any) -> Worker:
         """A worker that serves these models and declares chat for each; it takes text as well."""
@@ -178,7 +201,10 @@ class Stage:
         return request
 
     def tidy(self) -> None:
-        """Cancel what the check left waiting, so that it counts against no later check's limits."""
+        """Cancel what the check left waiting, so that it counts against no later check's limits; let its workers go."""
+        for force, name in self._hired:
+            force.free.append((time.monotonic(), name))
+        self._hired.clear()
         for request in self._requests:
             try:
                 request.requester.try_cancel(request)

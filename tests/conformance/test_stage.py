@@ -85,13 +85,22 @@ def test_twins_are_longer_than_the_cap_of_the_estimate(client: Client) -> None:
     assert len(a_stage(client).twin_content(100)) > tokens.characters * 100
 
 
-def test_an_owner_has_as_many_workers_as_the_profile_says_over_all_checks(client: Client) -> None:
-    cast = Cast(REQUESTERS, OWNERS)
-    workers = [a_stage(client, cast=cast).chat_worker("a model"), a_stage(client, cast=cast).text_worker("a model")]
+def test_an_owner_has_as_many_workers_at_a_time_as_the_profile_says(client: Client) -> None:
+    stage = a_stage(client, cast=Cast(REQUESTERS, OWNERS))
+    workers = [stage.chat_worker("a model"), stage.text_worker("a model")]
     assert len({worker.name for worker in workers}) == 2
-    with pytest.raises(CouldNotRun, match="owner 0 has no workers left: 2 a run"):
-        a_stage(client, cast=cast).worker(["a model"])
-    assert a_stage(client, cast=cast).worker(["a model"], owner=1).owner == OWNERS[1]
+    with pytest.raises(CouldNotRun, match="owner 0 has no workers left: 2 at a time"):
+        stage.worker(["a model"])
+    assert stage.worker(["a model"], owner=1).owner == OWNERS[1]
+
+
+def test_a_worker_that_a_check_is_done_with_serves_a_later_one(client: Client) -> None:
+    cast = Cast(REQUESTERS, OWNERS)
+    earlier, later = a_stage(client, cast=cast), a_stage(client, cast=cast)
+    names = [earlier.chat_worker("a model").name, earlier.chat_worker("a model").name]
+    earlier.tidy()
+    assert [later.text_worker("another").name, later.text_worker("another").name] == names
+    assert "chat_models" not in later.text_worker("another", owner=1).declaration
 
 
 def test_a_worker_declares_chat_only_where_it_is_said(client: Client) -> None:
