@@ -20,14 +20,19 @@ FAULTS = faults.known()
 TABLE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 
 
+# One for each requirement is put in at every change; `horde-conformance faults` puts in all of them.
+FIRST = {fault.breaks: name for name, fault in reversed(FAULTS.items())}
+
+
 @pytest.fixture(scope="session")
 def findings(postgres: Server) -> dict[str, Finding]:
-    """All faults, each in a reference of its own and judged by the requirement that it names."""
-    found = faultmatrix.judge(list(FAULTS.values()), scope=Scope.NAMED, database_url=postgres.url())
+    """The first fault of each requirement, in a reference of its own and judged by the requirement that it names."""
+    chosen = [FAULTS[name] for name in FIRST.values()]
+    found = faultmatrix.judge(chosen, scope=Scope.NAMED, database_url=postgres.url())
     return {finding.fault: finding for finding in found}
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", sorted(FIRST.values()))
 def test_the_named_requirement_turns_red(name: str, findings: dict[str, Finding]) -> None:
     assert findings[name].right, findings[name].line()
 
