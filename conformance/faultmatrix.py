@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from conformance import catalogue, run
-from conformance.errors import NothingMatches, Situation
+from conformance.errors import Exit, NothingMatches, Situation
 from fixtures import faults
 from fixtures.faults import Fault
+
+
+class RunLost(Situation):
+    """A process that judged a fault did not come back."""
+
+    exit = Exit.COULD_NOT_RUN
 
 
 class Scope(StrEnum):
@@ -112,15 +120,28 @@ def judge(
     Args:
         scope: the checks that are run on each.
         database_url: a PostgreSQL server for all of them; by default each starts one of its own.
+
+    Raises:
+        RunLost: a process that judged one was killed.
     """
     findings = []
     one = partial(_judge, scope=scope, database_url=database_url)
-    # Ended at once when we are interrupted: what a run started ends with the process that started it.
-    with get_context("spawn").Pool(jobs) as pool:
-        for finding in pool.imap(one, [f.name for f in chosen]):
-            findings.append(finding)
-            if on_finding is not None:
-                on_finding(finding)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        try:
+            for finding in pool.map(one, [f.name for f in chosen]):
+                findings.append(finding)
+                if on_finding is not None:
+                    on_finding(finding)
+        except BrokenProcessPool:
+            raise RunLost(
+                "A process that judged a fault was ended from outside.",
+                "Start again with the faults that are not told yet.",
+            ) from None
+        except KeyboardInterrupt:
+            # What a run started ends with the process that started it.
+            for child in active_children():
+                child.terminate()
+            raise
     return findings
 
 
