@@ -89,10 +89,11 @@ def changes_nothing(act: Callable[[], object], *, seen: Callable[[], Any], contr
 
     Raises:
         AssertionError: the act changed what is seen.
-        CouldNotRun: the control changed nothing either, so that the look is blind.
+        CouldNotRun: the control changed nothing either, so that the look is blind; or the target only asks for
+            patience with the act.
     """
     before = seen()
-    act()
+    _done(act())
     after = seen()
     assert after == before, f"changed from {before!r} to {after!r}"
     control()
@@ -110,14 +111,21 @@ def leaves_alone(act: Callable[[], object], *, seen: Callable[[], Any], unlike: 
 
     Raises:
         AssertionError: the act changed what is seen.
-        CouldNotRun: the look does not tell now from then, so that it is blind.
+        CouldNotRun: the look does not tell now from then, so that it is blind; or the target only asks for
+            patience with the act.
     """
     before = seen()
     if before == unlike:
         raise CouldNotRun(f"the control changed nothing: {before!r} is seen, as earlier in the story")
-    act()
+    _done(act())
     after = seen()
     assert after == before, f"changed from {before!r} to {after!r}"
+
+
+def _done(result: object) -> None:
+    """An act that the target put off for its rate was not done, and shows nothing."""
+    if isinstance(result, Answer) and result.limited:
+        raise CouldNotRun(f"refused for its rate only: {result}")
 
 
 def vanishes(

@@ -19,6 +19,7 @@ from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
 from reports import junit, terminal, write
 from reports.errors import ReportError
+from reports.model import Report
 
 app = typer.Typer(
     help="Decides whether a chat server is what it claims.", no_args_is_help=True, add_completion=False,
@@ -67,10 +68,20 @@ def run_command(
     # A run may take minutes: what cannot be written afterwards is better said before.
     write.check_writable(out)
     report = run.run(options)
-    write.write_report(report, out)
+    written = write.write_report(report, out)
     junit.write_junit(report, out)
-    terminal.print_summary(report)
+    _summarise(report, written)
     raise typer.Exit(report.exit_code)
+
+
+def _summarise(report: Report, written: Path) -> None:
+    try:
+        terminal.print_summary(report, written=written)
+        sys.stdout.flush()
+    except (OSError, SystemExit):
+        # Nobody reads any more (rich ends the program then), or there is no room. The verdict stands in the report,
+        # and in the exit code, where a 1 of the pipe's would say *not conformant*.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @app.command("list")
@@ -101,7 +112,9 @@ def profile_command(
 
 @app.command("reference")
 def reference_command(
-    database_url: DatabaseOption = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="A PostgreSQL server to make its database on; embedded by default.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     fault: Fault = None,
 ) -> None:
@@ -143,6 +156,11 @@ def faults_command(
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
 
 
+# Typer makes this of a KeyboardInterrupt before we see it.
+_TYPERS_INTERRUPT = 130
+_INTERRUPTED = "Interrupted; what was started has been ended."
+
+
 def _stop(_signal: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
@@ -169,7 +187,7 @@ def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
     except typer.Exit as done:
-        return done.exit_code
+        return _say(_INTERRUPTED, "", Exit.COULD_NOT_RUN) if done.exit_code == _TYPERS_INTERRUPT else done.exit_code
     except Situation as situation:
         return _say(str(situation), situation.hint, situation.exit)
     except FaultError as error:
@@ -179,7 +197,7 @@ def _guarded(command: Callable[[], Any]) -> int:
     except ReportError as error:
         return _say(str(error), "", Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("Interrupted; what was started has been ended.", "", Exit.COULD_NOT_RUN)
+        return _say(_INTERRUPTED, "", Exit.COULD_NOT_RUN)
     except typer.TyperException as error:
         # Typer types its usage errors as this class, and gives each a way to print itself.
         cast("Any", error).show()

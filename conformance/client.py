@@ -259,7 +259,8 @@ class Client:
                 if response.status_code >= 500:
                     # A server that crashed on one call may hang up a moment later, on the next one.
                     response.extensions["network_stream"].close()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            # The last for a host, a key or a header's name that HTTP has no letters for.
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self.recorder.add(
                 asked(status=None, response_headers={}, response_body=None, ended=time.monotonic(), error=reason)

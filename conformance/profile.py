@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from conformance.catalogue import CAPABILITIES, Capability
 from conformance.errors import BadProfile, UnknownProfile
@@ -24,7 +24,8 @@ BASE = "aihorde"
 
 # A method and a path, in which {id} is replaced.
 Route = Annotated[str, Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) /\S*$")]
-Seconds = Annotated[float, Field(ge=0)]
+# A day at most: what the clock of a socket cannot hold is no time to wait.
+Seconds = Annotated[float, Field(ge=0, le=86400)]
 
 
 class _Part(BaseModel):
@@ -107,6 +108,15 @@ class Models(_Part):
 
     template: str
     known: str
+
+    @field_validator("template", mode="after")
+    @classmethod
+    def _names_each_check(cls, template: str) -> str:
+        """Without a name of its own each check would see the others' requests."""
+        filled = template.replace("{known}", "").replace("{unique}", "").replace("{alias}", "")
+        if "{unique}" not in template or "{" in filled or "}" in filled:
+            raise ValueError("it holds {unique} and may hold {known} and {alias}, and no other brace")
+        return template
 
 
 class Workers(_Part):

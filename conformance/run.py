@@ -55,9 +55,15 @@ def check(options: Options) -> None:
     """See that the options go together, before anything is started.
 
     Raises:
-        BadOptions: they do not, or the target is no URL.
+        BadOptions: they do not, or the target is no URL, or this Python leaves assertions out.
         FaultError: there is no such fault.
     """
+    if not __debug__:
+        # Without its assertions a check passes on anything.
+        raise BadOptions(
+            "Python runs with -O, which leaves out the assertions that the checks are made of.",
+            "Unset PYTHONOPTIMIZE, and call it without -O.",
+        )
     if bool(options.baseline) != bool(options.migration):
         raise BadOptions(
             "--baseline and --migration go together; one of them is missing.",
@@ -79,7 +85,8 @@ def check(options: Options) -> None:
 def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        root = not (parts.query or parts.fragment or any(map(str.isspace, text)))
+        return root and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
 
@@ -93,6 +100,7 @@ def run(options: Options) -> model.Report:
     selected = catalogue.select(options.patterns)
     check(options)
     profile = resolve(options)
+    check_declared(selected, profile)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     begun, started = datetime.now(UTC), time.monotonic()
     aborted: str | None = None
@@ -213,6 +221,23 @@ def resolve(options: Options) -> Profile:
     if "migration" in profile.capabilities:
         migration.parse(profile.migration)
     return profile
+
+
+def check_declared(selected: set[str], profile: Profile) -> None:
+    """Of the selected rows the profile declares at least one.
+
+    Raises:
+        BadOptions: none, so that nothing could be judged.
+    """
+    rows = [catalogue.requirements()[i] for i in selected]
+    if any(row.declared(profile.capabilities) for row in rows):
+        return
+    missing = sorted({c for row in rows for c in row.capabilities} - profile.capabilities)
+    files = " `migration` comes with --baseline and --migration." if "migration" in missing else ""
+    raise BadOptions(
+        f"None of the selected requirements can be judged: not declared is {', '.join(missing)}.",
+        f"Claim it in the profile's capabilities, or select others.{files}",
+    )
 
 
 @contextmanager

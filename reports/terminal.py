@@ -13,6 +13,7 @@ from reports.text import closing_line, exchange_line, one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from reports.model import Exchange, Report
 
@@ -31,9 +32,11 @@ _VERDICT_STYLES = {
 }
 
 
-def print_summary(report: Report, console: Console | None = None) -> None:
+def print_summary(report: Report, console: Console | None = None, *, written: Path | None = None) -> None:
     """Print the summary of a run; its last line always reads
     `selected N / ran N / passed N / failed N / could not run N`.
+
+    `written` is where the whole report stands, said beside the verdict.
 
     Nothing that a target sent is taken as markup, control sequence or emoji.
     """
@@ -46,6 +49,8 @@ def print_summary(report: Report, console: Console | None = None) -> None:
         for line in _areas(report.requirements):
             out.line(line)
         _print_ids(report, out)
+    if written is not None:
+        out.line(f"every exchange of what failed, and the rest: {written}", "dim")
     out.line(f"verdict: {_verdict(report)}", _VERDICT_STYLES[report.verdict])
     out.line(closing_line(report.counts))
 
@@ -135,11 +140,15 @@ def _verdict(report: Report) -> str:
     unchecked = report.counts.no_check_yet
     match report.verdict:
         case "conformant so far" if unchecked:
-            return f"conformant so far: {unchecked} requirements have no check yet"
+            return f"conformant so far: {_requirements(unchecked, 'has', 'have')} no check yet"
         case "conformant so far":
-            return f"conformant so far: {report.counts.not_selected} requirements were not selected"
+            return f"conformant so far: {_requirements(report.counts.not_selected, 'was', 'were')} not selected"
         case "not conformant":
             against = sum(report.counts_against(row) for row in report.requirements)
-            return f"not conformant: {against} requirements failed or could not run"
+            return f"not conformant: {_requirements(against, '', '')}failed or could not run"
         case other:
             return other
+
+
+def _requirements(number: int, verb_of_one: str, verb_of_many: str) -> str:
+    return f"1 requirement {verb_of_one}" if number == 1 else f"{number} requirements {verb_of_many}"

@@ -25,7 +25,11 @@ def write_report(report: Report, directory: Path = DEFAULT_DIRECTORY) -> Path:
 
 def check_writable(directory: Path) -> None:
     """See whether files can be written into the directory, there or yet to be made; raises `UnwritableReport`."""
-    nearest = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
+    places = (directory.absolute(), *directory.absolute().parents)
+    try:
+        nearest = next(place for place in places if place.exists())
+    except OSError as error:
+        raise UnwritableReport(directory, error.strerror or str(error)) from error
     if not nearest.is_dir():
         raise UnwritableReport(directory, f"{nearest} is no folder")
     if not os.access(nearest, os.W_OK | os.X_OK):

@@ -87,6 +87,13 @@ def test_nothing_passes_in_an_aborted_run() -> None:
     assert {r.verdict for r in rows} == {"could_not_run", "not_selected"}
 
 
+def test_a_selection_of_which_nothing_is_declared_says_what_to_give(tmp_path: Path) -> None:
+    result = command(tmp_path, "run", "MIG", "--target", "http://127.0.0.1:1")
+    assert result.returncode == 2
+    assert "migration" in result.stderr
+    assert "--baseline" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "absent"),
     [

@@ -147,8 +147,8 @@ def test_the_verdict_says_what_is_open(make: Maker) -> None:
     passed = make.row("FAM-01", make.check())
     verdicts = {
         "verdict: conformant\n": make.report(passed),
-        "verdict: conformant so far: 1 requirements have no check yet\n": make.report(passed, make.row("REQ-01")),
-        "verdict: conformant so far: 1 requirements were not selected\n": make.report(
+        "verdict: conformant so far: 1 requirement has no check yet\n": make.report(passed, make.row("REQ-01")),
+        "verdict: conformant so far: 1 requirement was not selected\n": make.report(
             passed, make.row("POP-01", verdict="not_selected")
         ),
         "verdict: not conformant: 2 requirements failed or could not run\n": make.mixed(),
