@@ -158,7 +158,6 @@ def faults_command(
 
 # Typer makes this of a KeyboardInterrupt before we see it.
 _TYPERS_INTERRUPT = 130
-_INTERRUPTED = "Interrupted; what was started has been ended."
 
 
 def _stop(_signal: int, _frame: object) -> NoReturn:
@@ -180,14 +179,21 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command; every named situation becomes two sentences and an exit code."""
     # So that a `kill` runs the same clean-up as Ctrl-C.
     signal.signal(signal.SIGTERM, _stop)
-    sys.exit(_guarded(lambda: app(args=argv, standalone_mode=False)))
+    sys.exit(_guarded(lambda: _called(argv)))
+
+
+def _called(argv: list[str] | None) -> Any:
+    code = app(args=argv, standalone_mode=False)
+    if code == _TYPERS_INTERRUPT:
+        raise KeyboardInterrupt
+    return code
 
 
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
     except typer.Exit as done:
-        return _say(_INTERRUPTED, "", Exit.COULD_NOT_RUN) if done.exit_code == _TYPERS_INTERRUPT else done.exit_code
+        return done.exit_code
     except Situation as situation:
         return _say(str(situation), situation.hint, situation.exit)
     except FaultError as error:
@@ -197,7 +203,7 @@ def _guarded(command: Callable[[], Any]) -> int:
     except ReportError as error:
         return _say(str(error), "", Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        return _say(_INTERRUPTED, "", Exit.COULD_NOT_RUN)
+        return _say("Interrupted; what was started has been ended.", "", Exit.COULD_NOT_RUN)
     except typer.TyperException as error:
         # Typer types its usage errors as this class, and gives each a way to print itself.
         cast("Any", error).show()

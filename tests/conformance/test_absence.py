@@ -207,3 +207,13 @@ def test_what_stays_fails_and_says_what() -> None:
 def test_what_was_never_there_does_not_vanish() -> None:
     with pytest.raises(CouldNotRun, match="before"):
         absence.vanishes(lambda: None, seen=list, patience=at_once)
+
+
+def test_an_act_that_the_target_put_off_for_its_rate_is_not_judged() -> None:
+    state = Counter()
+    earlier = state.seen()
+    with pytest.raises(CouldNotRun, match="refused for its rate only"):
+        absence.changes_nothing(lambda: LIMITED, seen=state.seen, control=state.move)
+    state.move()
+    with pytest.raises(CouldNotRun, match="refused for its rate only"):
+        absence.leaves_alone(lambda: LIMITED, seen=state.seen, unlike=earlier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from fixtures.nulls.targets import closed_port
+from fixtures.nulls.targets import closed_port, hanging_socket
 from fixtures.postgres import Server
 
 USAGE, COULD_NOT_RUN = 2, 3
@@ -62,6 +63,9 @@ CASES = [
     Case("profile typo.toml", USAGE, "unknown key: timings.setlement", "Did you mean timings.settlement?"),
     Case("run FAM-01 --target 127.0.0.1:7001", USAGE, "'127.0.0.1:7001' is no URL", "http://host:port"),
     Case("run FAM-01 --target http://host:port", USAGE, "'http://host:port' is no URL", "http://host:port"),
+    Case("run FAM-01 --target http://host?query", USAGE, "'http://host?query' is no URL", "http://host:port"),
+    Case("run FAM-01 --target 'http://a host'", USAGE, "'http://a host' is no URL", "http://host:port"),
+    Case(f"run FAM-01 --target {{closed}} --out /{'long' * 100}", USAGE, "File name too long", "--out"),
     Case(f"run FAM-01 {DATABASE}", COULD_NOT_RUN, "No connection to postgresql://horde:***@", "Check host, port"),
     Case("run FAM-01 --database-url nonsense", COULD_NOT_RUN, "database URL cannot be read", "postgresql://user"),
     Case("run FAM-01 --database-url mysql://h/d", COULD_NOT_RUN, "is not PostgreSQL", "postgresql://user"),
@@ -174,6 +178,53 @@ def test_no_database_is_left_on_a_server_that_stays(case: Case, folder: Path, po
     before = databases(postgres)
     judge(case, call([*words(case.arguments), "--database-url", postgres.url()], folder))
     assert databases(postgres) == before
+
+
+def test_without_assertions_nothing_is_judged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    judge(
+        Case("run FAM-01 --fault text-status-finds-chat", USAGE, "Python runs with -O", "Unset PYTHONOPTIMIZE"),
+        call(["run", "FAM-01", "--fault", "text-status-finds-chat"], folder),
+    )
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "a pipe that nobody reads"])
+def test_a_summary_that_cannot_be_printed_leaves_the_exit_code_as_it_is(place: str, folder: Path) -> None:
+    program = Path(sys.executable).with_name("horde-conformance")
+    if place == "/dev/full":
+        out = os.open(place, os.O_WRONLY)
+    else:
+        nobody, out = os.pipe()
+        os.close(nobody)
+    try:
+        done = subprocess.run(
+            [program, *words("run FAM-01 --target {closed}")],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
+            timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(out)
+    assert (done.returncode, done.stderr) == (COULD_NOT_RUN, "")
+    assert (folder / "report" / "report.json").is_file()
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_so(signal_number: int, folder: Path) -> None:
+    program = Path(sys.executable).with_name("horde-conformance")
+    with (
+        hanging_socket() as url,
+        subprocess.Popen(
+            [program, "run", "FAM-01", "--target", url],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        # Its importing takes about two seconds, the hanging call many more.
+        time.sleep(5.0)
+        process.send_signal(signal_number)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == COULD_NOT_RUN
+    assert said == "Interrupted; what was started has been ended.\n"
 
 
 def data_folders() -> set[Path]:

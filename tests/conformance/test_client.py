@@ -71,6 +71,19 @@ def test_no_answer_could_not_run_and_says_why(target: Callable[[], AbstractConte
     assert exchange.ended >= exchange.started
 
 
+@pytest.mark.parametrize("url", ["http://..../", "http://xn--/"])
+def test_a_host_that_no_name_can_be_is_no_answer(url: str) -> None:
+    with Client(url, impatient()) as client, pytest.raises(CouldNotRun, match="no answer to GET http://"):
+        status(client)
+
+
+def test_a_key_that_http_has_no_letters_for_is_no_answer() -> None:
+    with Client("http://127.0.0.1:1", impatient()) as client:
+        with pytest.raises(CouldNotRun, match="UnicodeEncodeError"):
+            status(client, key="ключ")
+        assert only_exchange(client).status is None
+
+
 def test_one_calls_own_time_goes_before_the_profiles() -> None:
     with nulls.hanging_socket() as url, Client(url, impatient(answer=3600)) as client, pytest.raises(CouldNotRun):
         status(client, timeout=0.2)
