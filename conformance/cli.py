@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -160,10 +159,6 @@ def faults_command(
 _TYPERS_INTERRUPT = 130
 
 
-def _stop(_signal: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _say(what: str, hint: str, code: Exit) -> Exit:
     errors.print(what, style="bold red")
     if hint:
@@ -175,10 +170,8 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command; every named situation becomes two sentences and an exit code."""
-    # So that a `kill` runs the same clean-up as Ctrl-C.
-    signal.signal(signal.SIGTERM, _stop)
     sys.exit(_guarded(lambda: _called(argv)))
 
 

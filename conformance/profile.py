@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
 
 from conformance.catalogue import CAPABILITIES, Capability
 from conformance.errors import BadProfile, UnknownProfile
@@ -52,11 +52,11 @@ class Errors(_Part):
 class Limits(_Part):
     """What the target takes at most."""
 
-    concurrency: int
-    n: int
-    max_length_minimum: int
-    max_length_maximum: int
-    body_bytes: int
+    concurrency: PositiveInt
+    n: PositiveInt
+    max_length_minimum: PositiveInt
+    max_length_maximum: PositiveInt
+    body_bytes: NonNegativeInt
 
 
 class Timings(_Part):
@@ -83,8 +83,8 @@ class RateLimit(_Part):
 class Tokens(_Part):
     """How tokens are estimated from characters (code points)."""
 
-    characters: int
-    floor: int
+    characters: PositiveInt
+    floor: NonNegativeInt
 
     def of(self, text: str, max_length: int) -> int:
         """The estimate of a text's tokens: at least the floor, at most `max_length` (specification, section 1)."""
@@ -95,10 +95,10 @@ class Accounts(_Part):
     """How accounts are obtained, and how many."""
 
     method: str
-    requesters: int
-    owners: int
-    workers_per_owner: int
-    kudos: int
+    requesters: PositiveInt
+    owners: PositiveInt
+    workers_per_owner: PositiveInt
+    kudos: PositiveInt
     requester_keys_variable: str
     owner_keys_variable: str
 
@@ -179,7 +179,7 @@ class Profile(_Part):
 
     name: str
     extends: str
-    base_path: str
+    base_path: Annotated[str, Field(pattern=r"^(/[^?#\s]*[^/?#\s])?$")]
     client_agent: str
     capabilities: frozenset[Capability]
     routes: dict[str, Route]

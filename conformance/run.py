@@ -78,6 +78,11 @@ def check(options: Options) -> None:
         raise BadOptions(
             f"The target {options.target!r} is no URL.", "Write it as http://host:port, without the base path /api/v2."
         )
+    if options.target is not None and "@" in urlsplit(options.target).netloc:
+        raise BadOptions(
+            "The target's URL holds a name or a password, which would stand in every report.",
+            "Leave it out; the profile says how accounts are obtained.",
+        )
     if options.fault is not None:
         faults.get(options.fault)
 

@@ -87,6 +87,19 @@ def test_nothing_passes_in_an_aborted_run() -> None:
     assert {r.verdict for r in rows} == {"could_not_run", "not_selected"}
 
 
+def test_a_target_with_a_password_in_its_url_is_refused_without_printing_it(tmp_path: Path) -> None:
+    result = command(tmp_path, "run", "FAM-01", "--target", "http://somebody:hunter2@127.0.0.1:1")
+    assert result.returncode == 2
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_the_package_is_the_command_too(tmp_path: Path) -> None:
+    module = [sys.executable, "-P", "-m", "conformance", "explain", "FAM-01"]
+    result = subprocess.run(module, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("FAM-01 (MUST)")
+
+
 def test_a_selection_of_which_nothing_is_declared_says_what_to_give(tmp_path: Path) -> None:
     result = command(tmp_path, "run", "MIG", "--target", "http://127.0.0.1:1")
     assert result.returncode == 2
