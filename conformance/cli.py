@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, cast
 
@@ -18,7 +20,7 @@ from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
 from reports import junit, terminal, write
 from reports.errors import ReportError
-from reports.model import Report
+from reports.model import CheckResult, Report
 
 app = typer.Typer(
     help="Decides whether a chat server is what it claims.", no_args_is_help=True, add_completion=False,
@@ -66,11 +68,22 @@ def run_command(
     )  # fmt: skip
     # A run may take minutes: what cannot be written afterwards is better said before.
     write.check_writable(out)
-    report = run.run(options)
+    with _progress() as told:
+        report = run.run(replace(options, on_result=told))
     written = write.write_report(report, out)
     junit.write_junit(report, out)
     _summarise(report, written)
     raise typer.Exit(report.exit_code)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, CheckResult], None] | None]:
+    """On a terminal, one line that says what was judged last; nothing where nobody watches."""
+    if not errors.is_terminal:
+        yield None
+        return
+    with errors.status("Starting what is judged.") as line:
+        yield lambda id, result: line.update(f"{id} {result.verdict.replace('_', ' ')}")
 
 
 def _summarise(report: Report, written: Path) -> None:
