@@ -6,6 +6,7 @@ import os
 import secrets
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from fixtures.nulls.targets import closed_port, hanging_socket
+from fixtures.nulls.targets import closed_port
 from fixtures.postgres import Server
 
 USAGE, COULD_NOT_RUN = 2, 3
@@ -211,18 +212,19 @@ def test_a_summary_that_cannot_be_printed_leaves_the_exit_code_as_it_is(place: s
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_so(signal_number: int, folder: Path) -> None:
     program = Path(sys.executable).with_name("horde-conformance")
-    with (
-        hanging_socket() as url,
-        subprocess.Popen(
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(PATIENCE)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with subprocess.Popen(
             [program, "run", "FAM-01", "--target", url],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
-        ) as process,
-    ):  # fmt: skip
-        # Its importing takes about two seconds, the hanging call many more.
-        time.sleep(5.0)
-        process.send_signal(signal_number)
-        _, said = process.communicate(timeout=PATIENCE)
+        ) as process:  # fmt: skip
+            # It has called, and waits for an answer that nobody gives.
+            called, _ = listener.accept()
+            process.send_signal(signal_number)
+            _, said = process.communicate(timeout=PATIENCE)
+            called.close()
     assert process.returncode == COULD_NOT_RUN
     assert said == "Interrupted; what was started has been ended.\n"
 
