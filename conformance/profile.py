@@ -86,10 +86,6 @@ class Tokens(_Part):
     characters: PositiveInt
     floor: NonNegativeInt
 
-    def of(self, text: str, max_length: int) -> int:
-        """The estimate of a text's tokens: at least the floor, at most `max_length` (specification, section 1)."""
-        return min(max(self.floor, -(-len(text) // self.characters)), max_length)
-
 
 class Accounts(_Part):
     """How accounts are obtained, and how many."""
