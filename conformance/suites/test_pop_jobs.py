@@ -10,13 +10,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance import examples
 from conformance.actors import Family, Job, Request, Worker
 from conformance.checks import check
+from conformance.equality import same_json
 from conformance.errors import CouldNotRun
-from conformance.examples import same_json
 from conformance.profile import Profile, put
 from conformance.stage import Stage
+from fixtures.payloads import examples
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from conformance import examples
 from conformance.absence import refused
 from conformance.actors import Family, Generation, Job, Request, Status, Worker
 from conformance.checks import check
+from conformance.equality import same_json
 from conformance.errors import CouldNotRun
-from conformance.examples import same_json
 from conformance.stage import Stage
 from conformance.suites.rpl_scenes import Message, assistant, in_flight, reply_in_chat, tool_call
+from fixtures.payloads import examples
 
 # Telling
 

@@ -13,8 +13,8 @@ from conformance.actors import Family, Job
 from conformance.checks import check
 from conformance.client import Answer
 from conformance.database import Row
+from conformance.equality import same_json
 from conformance.errors import CouldNotRun
-from conformance.examples import same_json
 from conformance.stage import Stage
 from conformance.suites.rpl_scenes import Message, assistant, in_flight, reply_in_chat, right_reply, tool_call
 
