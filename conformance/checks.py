@@ -14,17 +14,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 MARK = "requirement"
 
 
-def check(requirement: str, *, both: bool = False, half: str = "chat") -> Callable[[F], F]:
-    """Mark a test as a check of one requirement.
+class Broken(AssertionError):
+    """Of the requirements that one check judges this one is broken; the others held as far as the check went."""
+
+    def __init__(self, requirement: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.requirement = requirement
+
+
+def check(*requirements: str, both: bool = False, half: str = "chat") -> Callable[[F], F]:
+    """Mark a test as a check of one requirement, or of several that one story judges together.
 
     Args:
-        requirement: the id in the catalogue.
+        requirements: ids in the catalogue; a check of several says by `Broken` which one did not hold.
         both: run once for each family, given as the argument `family`; each run judges its half.
         half: without `both`, the half that the check judges: "chat" or "text".
     """
 
     def mark(function: F) -> F:
-        marked: F = pytest.mark.requirement(requirement, half=None if both else half)(function)
+        marked: F = pytest.mark.requirement(*requirements, half=None if both else half)(function)
         if both:
             marked = pytest.mark.parametrize("family", [Family.CHAT, Family.TEXT])(marked)
         return marked

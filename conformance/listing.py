@@ -39,14 +39,15 @@ class _Collected:
         self.checks: dict[str, list[tuple[str, str]]] = {}
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.addinivalue_line("markers", f"{MARK}(id, half): the requirement that a check judges")
+        config.addinivalue_line("markers", f"{MARK}(ids, half): the requirements that a check judges")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             mark = item.get_closest_marker(MARK)
             if mark is not None and isinstance(item, pytest.Function):
                 story = (item.function.__doc__ or "").strip()
-                self.checks.setdefault(mark.args[0], []).append((item.name, story))
+                for id in mark.args:
+                    self.checks.setdefault(id, []).append((item.name, story))
         items.clear()
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from conformance import catalogue
-from conformance.checks import MARK
+from conformance.checks import MARK, Broken
 from conformance.client import Exchange
 from conformance.errors import BadCatalogue, CouldNotRun
 from conformance.stage import Resources, Stage
@@ -60,7 +60,7 @@ class VerdictPlugin:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the mark that `check` sets."""
-        config.addinivalue_line("markers", f"{MARK}(id, half): the requirement that a check judges")
+        config.addinivalue_line("markers", f"{MARK}(ids, half): the requirements that a check judges")
         # Nobody reads pytest's long tracebacks; making them took five sixths of a run in which everything fails.
         config.option.tbstyle = "value"
 
@@ -75,22 +75,23 @@ class VerdictPlugin:
         dropped: list[pytest.Item] = []
         for item in items:
             try:
-                requirement, half = _judged(item)
+                requirements = _judged(item)
             except BadCatalogue as mistake:
                 self.errors.append(mistake.what)
                 continue
-            self.outcomes.checked.add(requirement.id)
-            (kept if self._wanted(requirement, half) else dropped).append(item)
+            self.outcomes.checked |= {requirement.id for requirement in requirements}
+            (kept if self._wanted(item) else dropped).append(item)
         if self.errors:
             kept, dropped = [], items[:]
         config.hook.pytest_deselected(items=dropped)
-        items[:] = sorted(kept, key=lambda item: "alone" in _judged(item)[0].marks)
+        items[:] = sorted(kept, key=_alone)
 
-    def _wanted(self, requirement: catalogue.Requirement, half: str) -> bool:
+    def _wanted(self, item: pytest.Item) -> list[str]:
+        """Of the requirements that a check judges those that this run selects and the target declares."""
         capabilities = self.resources.client.profile.capabilities
-        if requirement.id not in self.selected or not requirement.declared(capabilities):
-            return False
-        return "chat" in capabilities or half == "text"
+        if "chat" not in capabilities and _half(item) != "text":
+            return []
+        return [r.id for r in _judged(item) if r.id in self.selected and r.declared(capabilities)]
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep the verdict of a check's call, or of a stage that could not be set."""
@@ -99,21 +100,22 @@ class VerdictPlugin:
             self._keep(item, call)
 
     def _keep(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        requirement, _ = _judged(item)
-        verdict, reason = _verdict(call.excinfo.value if call.excinfo else None)
+        error = call.excinfo.value if call.excinfo else None
         stage = item.stash.get(STAGE, None)
         exchanges = self.resources.client.recorder.take()
-        result = model.CheckResult(
-            name=item.name,
-            verdict=verdict,
-            reason=reason,
-            seconds=max(0.0, call.duration),
-            notes=stage.notes if stage else {},
-            exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
-        )
-        self.outcomes.results.setdefault(requirement.id, []).append(result)
-        if self.on_result is not None:
-            self.on_result(requirement.id, result)
+        for id in self._wanted(item):
+            verdict, reason = _verdict(None if _spares(error, id, item) else error)
+            result = model.CheckResult(
+                name=item.name,
+                verdict=verdict,
+                reason=reason,
+                seconds=max(0.0, call.duration),
+                notes=stage.notes if stage else {},
+                exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
+            )
+            self.outcomes.results.setdefault(id, []).append(result)
+            if self.on_result is not None:
+                self.on_result(id, result)
 
     def _evidence(self, exchange: Exchange) -> model.Exchange:
         return model.Exchange(
@@ -142,17 +144,31 @@ def _short(text: str | None) -> str | None:
     return f"{text[:_BODY]}… ({len(text)} characters)"
 
 
-def _judged(item: pytest.Item) -> tuple[catalogue.Requirement, str]:
+def _judged(item: pytest.Item) -> list[catalogue.Requirement]:
     mark = item.get_closest_marker(MARK)
-    requirement = catalogue.requirements().get(mark.args[0]) if mark else None
-    if mark is None or requirement is None:
+    ids = mark.args if mark else ()
+    if not ids or not all(id in catalogue.requirements() for id in ids):
         raise BadCatalogue(
             f"The check {item.nodeid} judges no requirement of the catalogue.", "Mark it with @check(ID)."
         )
+    return [catalogue.requirements()[id] for id in ids]
+
+
+def _half(item: pytest.Item) -> str:
+    mark = item.get_closest_marker(MARK)
+    assert mark is not None
     half = mark.kwargs["half"]
-    if half is None:
-        half = str(item.callspec.params["family"])  # type: ignore[attr-defined]  # set by parametrize
-    return requirement, half
+    return str(item.callspec.params["family"] if half is None else half)  # type: ignore[attr-defined]  # set by parametrize
+
+
+def _spares(error: BaseException | None, id: str, item: pytest.Item) -> bool:
+    """Whether the error names another of the check's requirements as the broken one."""
+    judged = {requirement.id for requirement in _judged(item)}
+    return isinstance(error, Broken) and error.requirement in judged - {id}
+
+
+def _alone(item: pytest.Item) -> bool:
+    return any("alone" in requirement.marks for requirement in _judged(item))
 
 
 def _verdict(error: BaseException | None) -> tuple[model.CheckVerdict, str | None]:

@@ -21,7 +21,7 @@ from reports.model import CheckResult
 HEAD = """
     import pytest
     from conformance.actors import Family
-    from conformance.checks import check
+    from conformance.checks import Broken, check
     from conformance.errors import CouldNotRun
     from conformance.stage import Stage
 """
@@ -138,6 +138,40 @@ def test_the_evidence_is_of_this_check_alone_and_bounded(run: Run) -> None:
     assert [e.url.rpartition("/")[2] for e in one.exchanges] == ["test_one-0", "test_one-1"]
     assert [e.url.rpartition("/")[2] for e in two.exchanges] == [f"test_two-{i}" for i in range(10, 40)]
     assert one.exchanges[0].response_body == '{"asked": "/api/v2/workers/test_one-0"}'
+
+
+SHARED = """
+    @check("FAM-05", "ACC-06")
+    def test_it(stage: Stage) -> None:
+        {end}
+"""
+
+
+def verdicts(outcomes: plugin.Outcomes) -> dict[str, list[str]]:
+    return {id: [check.verdict for check in checks] for id, checks in outcomes.results.items()}
+
+
+def test_of_several_requirements_the_broken_one_fails_and_no_other(run: Run) -> None:
+    outcomes = run(SHARED.format(end='raise Broken("ACC-06", "paid twice")'))
+    assert verdicts(outcomes) == {"FAM-05": ["passed"], "ACC-06": ["failed"]}
+    assert outcomes.results["ACC-06"][0].reason == "paid twice"
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict"),
+    [
+        ("pass", "passed"),
+        ('assert not "it", "it"', "failed"),
+        ('raise Broken("FAM-99", "it")', "failed"),
+        ('raise CouldNotRun("stopped")', "could_not_run"),
+    ],
+)
+def test_what_names_none_of_several_requirements_holds_for_each(run: Run, end: str, verdict: str) -> None:
+    assert verdicts(run(SHARED.format(end=end))) == {"FAM-05": [verdict], "ACC-06": [verdict]}
+
+
+def test_of_several_requirements_only_the_selected_are_judged(run: Run) -> None:
+    assert verdicts(run(SHARED.format(end="pass"), selected={"ACC-06"})) == {"ACC-06": ["passed"]}
 
 
 def test_a_result_is_told_when_it_is_there(run: Run) -> None:
