@@ -8,6 +8,7 @@ error, so that a typing error cannot pass for a setting.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -47,6 +48,18 @@ class Errors(_Part):
     message: str
     not_found_codes: tuple[str, ...]
     job_not_found_codes: tuple[str, ...]
+    upfront_amount: str
+
+    @field_validator("upfront_amount", mode="after")
+    @classmethod
+    def _has_one_group(cls, pattern: str) -> str:
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        if pattern and groups != 1:
+            raise ValueError("it has exactly one group, the amount")
+        return pattern
 
 
 class Limits(_Part):
@@ -96,6 +109,7 @@ class Accounts(_Part):
     workers_per_owner: PositiveInt
     kudos: PositiveInt
     requester_keys_variable: str
+    anonymous_key: str
     owner_keys_variable: str
 
 
@@ -151,6 +165,8 @@ class Database(_Part):
     generation_column: str
     reply_columns: tuple[str, ...]
     content_tables: tuple[str, ...]
+    prompt_column: str
+    hold: str
 
 
 class Migration(_Part):

@@ -107,6 +107,17 @@ class Stage:
         """One of the requesters; core runs with three."""
         return Requester(self.client, _pick(self.resources.cast.requesters, index, "requesters"))
 
+    def anonymous(self) -> Requester:
+        """Somebody without an account of their own, and so without kudos to show beforehand.
+
+        Raises:
+            CouldNotRun: everybody needs an account.
+        """
+        key = self.profile.accounts.anonymous_key
+        if not key:
+            raise CouldNotRun("the target serves nobody without an account")
+        return Requester(self.client, Account("anonymous", key, "", ""))
+
     def owner(self, index: int = 0) -> Account:
         """One of the trusted owners; core runs with two."""
         return _pick(self.resources.cast.owners, index, "trusted owners")
