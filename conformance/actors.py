@@ -241,6 +241,11 @@ class Requester:
             body=body, raw=raw,
         )  # fmt: skip
 
+    def try_price(self, family: Family, fields: Mapping[str, Any]) -> Answer:
+        """Ask what a request would cost, without queueing it."""
+        body = self.client.profile.build("submit", {**fields, "dry_run": True})
+        return self.client.call(f"submit_{family}", kind="dry_run", actor=self.name, key=self.account.key, body=body)
+
     def submit(
         self, family: Family, models: Sequence[str], *, extra: Mapping[str, Any] | None = None, **fields: Any
     ) -> Request:

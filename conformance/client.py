@@ -77,6 +77,16 @@ class Answer:
         """The error's sentence at the profile's place, or None."""
         return dig(self.body, self.profile.errors.message)
 
+    @property
+    def unknown_key(self) -> bool:
+        """The refusal that the profile gives for a key that nobody has."""
+        return self.status in self.profile.statuses["unknown_key"]
+
+    @property
+    def missing_key(self) -> bool:
+        """The refusal that the profile gives for a call without a key."""
+        return self.status in self.profile.statuses["missing_key"]
+
     def _missing(self, codes: tuple[str, ...]) -> bool:
         return self.status in self.profile.statuses["not_found"] and (not codes or self.code in codes)
 
@@ -188,6 +198,7 @@ class Client:
         key: str | None = None,
         body: Any = None,
         raw: bytes | None = None,
+        content_type: str | None = "application/json",
         path: str | None = None,
         timeout: float | None = None,
         **ids: str,
@@ -200,6 +211,7 @@ class Client:
             actor: who calls, for the record.
             key: the API key to send; None sends none.
             body: JSON-serialisable; raw: bytes to send as they are instead.
+            content_type: what the body is said to be; None says nothing.
             path: a path to use instead of the route's (base path included), for spellings of ids.
             ids: values for the route's placeholders, used as they are.
 
@@ -213,8 +225,8 @@ class Client:
         content = raw
         if raw is None and body is not None:
             content = json.dumps(body, ensure_ascii=True).encode()
-        if content is not None:
-            headers["Content-Type"] = "application/json"
+        if content is not None and content_type is not None:
+            headers["Content-Type"] = content_type
         url = self.url + (path if path is not None else route)
         patience = self.profile.rate_limit.longest_wait
         for tries_left in range(self.profile.rate_limit.retries, -1, -1):

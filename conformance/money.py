@@ -70,6 +70,11 @@ class Money:
             raise CouldNotRun("the target shows payments only in the owner's balance, which was not read before")
         return self._fresh_balance(owner) - self._opened[owner.key]
 
+    def balance(self, account: Account) -> float:
+        """An account's kudos now, all settled; as exact as the profile's rounding."""
+        time.sleep(self._profile.timings.settlement)
+        return self._fresh_balance(account)
+
     def movements(self, request: Request) -> list[float]:
         """Every movement for the request and its generations, in order; with the ledger only.
 

@@ -70,6 +70,16 @@ class Limits(_Part):
     max_length_minimum: PositiveInt
     max_length_maximum: PositiveInt
     body_bytes: NonNegativeInt
+    stop_sequences: NonNegativeInt
+    stop_characters: NonNegativeInt
+
+
+class SamplingField(_Part):
+    """A sampling field's values within its range and outside it, and what a worker is handed without one."""
+
+    within: Annotated[tuple[Any, ...], Field(min_length=1)]
+    outside: tuple[Any, ...] = ()
+    default: Any = None
 
 
 class Timings(_Part):
@@ -166,6 +176,9 @@ class Database(_Part):
     reply_columns: tuple[str, ...]
     content_tables: tuple[str, ...]
     prompt_column: str
+    chat_column: str
+    messages_column: str
+    extras_column: str
     hold: str
 
 
@@ -201,6 +214,7 @@ class Profile(_Part):
     body: dict[str, dict[str, str]]
     answer: dict[str, dict[str, str]]
     limits: Limits
+    sampling: dict[str, SamplingField]
     timings: Timings
     rate_limit: RateLimit
     tokens: Tokens
@@ -349,7 +363,7 @@ def _merged(name_or_path: str, seen: tuple[str, ...]) -> dict[str, Any]:
 
 
 # Here a profile names things of its own: any key is right.
-_OPEN = ("migration.tables",)
+_OPEN = ("migration.tables", "sampling")
 
 
 def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
