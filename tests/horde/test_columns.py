@@ -170,7 +170,7 @@ CASES = {
     "waiting_prompts.prompt_tokens": Case(lambda s: s.in_flight(), "20", lambda s: s.reward()),
     "waiting_prompts.message_count": Case(lambda s: s.submit(), "7", lambda s: s.status["message_count"]),
     "waiting_prompts.payload_bytes": Case(lambda s: s.submit(), "7", lambda s: s.record()["payload_bytes"]),
-    "waiting_prompts.submitted_messages": Case(
+    "waiting_prompts.submitted_chat": Case(
         lambda s: s.flag().submit(messages=PHRASE), "NULL", lambda s: s.record()["messages"]
     ),
     "waiting_prompts.cancelled_at": Case(lambda s: s.cancelled(), "NULL", lambda s: s.waiting_after_fault()),
