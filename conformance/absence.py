@@ -56,6 +56,21 @@ def refused(answer: Answer, *, control: Callable[[], Answer]) -> None:
         raise CouldNotRun(f"the control is refused as well: {right}")
 
 
+def too_many(answer: Answer, *, control: Callable[[], Answer]) -> None:
+    """The submit is refused because too much waits. The control: the same submit is carried out when less does.
+
+    Raises:
+        AssertionError: the submit is carried out, or refused for another reason.
+        CouldNotRun: the control is refused as well, or the target only asks for patience.
+    """
+    if answer.limited and not answer.too_many:
+        raise CouldNotRun(f"refused for its rate only: {answer}")
+    assert answer.too_many, f"expected a refusal because too much waits, got {answer}"
+    room = control()
+    if not room.accepted:
+        raise CouldNotRun(f"with less waiting the submit is refused as well: {room}")
+
+
 def receives_nothing(
     pop: Callable[[], Job | None], *, of: Request, control: Callable[[], Job | None], because: str = ""
 ) -> Job:

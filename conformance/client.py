@@ -96,6 +96,12 @@ class Answer:
         return self._missing(self.profile.errors.not_found_codes)
 
     @property
+    def too_many(self) -> bool:
+        """Refused because too much of the account's waits: by its code where the profile names one, also as a 429."""
+        codes = self.profile.errors.too_many_codes
+        return 400 <= self.status < 500 and self.code in codes if codes else self.refused
+
+    @property
     def job_not_found(self) -> bool:
         """The answer that the profile gives for a generation that does not exist."""
         return self._missing(self.profile.errors.job_not_found_codes)

@@ -48,6 +48,7 @@ class Errors(_Part):
     message: str
     not_found_codes: tuple[str, ...]
     job_not_found_codes: tuple[str, ...]
+    too_many_codes: tuple[str, ...]
     upfront_amount: str
 
     @field_validator("upfront_amount", mode="after")
