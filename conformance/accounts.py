@@ -11,8 +11,10 @@ from conformance.errors import BadOptions, CouldNotRun, TargetNotReady
 from conformance.stage import Cast
 
 
-def provide(client: Client) -> Cast:
-    """Requesters, trusted owners and an untrusted one, as many as the profile says.
+def provide(client: Client, lanes: int = 1) -> list[Cast]:
+    """Requesters, trusted owners and an untrusted one, as many as the profile says, for each lane of checks.
+
+    Where keys are listed there are no more lanes than they suffice for.
 
     Raises:
         TargetNotReady: the target does not give them.
@@ -26,7 +28,7 @@ def provide(client: Client) -> Cast:
             f"Set accounts.method to one of {', '.join(ways)}.",
         )
     try:
-        return ways[method](client)
+        return ways[method](client, lanes)
     except CouldNotRun as reason:
         raise TargetNotReady(
             f"The target gave no accounts: {reason}.",
@@ -35,8 +37,12 @@ def provide(client: Client) -> Cast:
         ) from None
 
 
-def _made(client: Client) -> Cast:
-    """New accounts, named after this run: a second run beside this one must not renew their keys."""
+def _made(client: Client, lanes: int) -> list[Cast]:
+    return [_made_for_one(client) for _ in range(lanes)]
+
+
+def _made_for_one(client: Client) -> Cast:
+    """New accounts under names of their own: another lane, or a run beside this one, must not renew their keys."""
     wanted = client.profile.accounts
     run = secrets.token_hex(4)
 
@@ -67,22 +73,22 @@ def _made(client: Client) -> Cast:
     return cast
 
 
-def _listed(client: Client) -> Cast:
+def _listed(client: Client, lanes: int) -> list[Cast]:
     wanted = client.profile.accounts
 
-    def known(variable: str, role: str, count: int) -> list[Account]:
+    def known(variable: str, role: str, count: int) -> list[list[Account]]:
         keys = [key.strip() for key in os.environ.get(variable, "").split(",") if key.strip()]
         if len(keys) < count:
             raise BadOptions(
                 f"The environment variable {variable} holds {len(keys)} keys where the profile asks for {count}.",
                 f"Set {variable} to {count} API keys, separated by commas.",
             )
-        return [_look_up(client, f"{role} {i + 1}", key) for i, key in enumerate(keys[:count])]
+        people = [_look_up(client, f"{role} {i % count + 1}", key) for i, key in enumerate(keys[: count * lanes])]
+        return [people[i : i + count] for i in range(0, len(people) - count + 1, count)]
 
-    return Cast(
-        requesters=known(wanted.requester_keys_variable, "requester", wanted.requesters),
-        owners=known(wanted.owner_keys_variable, "owner", wanted.owners),
-    )
+    requesters = known(wanted.requester_keys_variable, "requester", wanted.requesters)
+    owners = known(wanted.owner_keys_variable, "owner", wanted.owners)
+    return [Cast(requesters=some, owners=others) for some, others in zip(requesters, owners, strict=False)]
 
 
 def _look_up(client: Client, role: str, key: str) -> Account:

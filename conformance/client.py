@@ -17,6 +17,8 @@ from conformance.profile import Profile, dig
 
 # Bytes of an answer's body that are read at most.
 _LARGEST = 64 * 1024 * 1024
+# What a server that goes away under a call, or has gone, looks like; one that only takes its time is not among them.
+_LOST = frozenset({"ConnectError", "ReadError", "WriteError", "CloseError", "RemoteProtocolError"})
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Exchange:
     started: float
     ended: float
     error: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether no answer came because there was, or was no longer, a server at the other end."""
+        return self.error is not None and self.error.partition(":")[0] in _LOST
 
 
 @dataclass(frozen=True)
@@ -176,17 +183,18 @@ class Recorder:
 
 
 class Client:
-    """Calls operations of a profile on one target. Safe to use from several threads."""
+    """Calls operations of a profile on one target, from an `address` if one is given. Safe to use from several threads."""
 
-    def __init__(self, url: str, profile: Profile) -> None:
+    def __init__(self, url: str, profile: Profile, address: str | None = None) -> None:
         self.url = url.rstrip("/")
         self.profile = profile
         self.recorder = Recorder()
         # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
         self.deadline: float | None = None
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+        transport = httpx.HTTPTransport(limits=limits, trust_env=False, local_address=address)
         self._http = httpx.Client(
-            timeout=profile.timings.answer, limits=limits, trust_env=False, follow_redirects=False
+            timeout=profile.timings.answer, transport=transport, trust_env=False, follow_redirects=False
         )
 
     def __enter__(self) -> Self:

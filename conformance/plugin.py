@@ -6,22 +6,31 @@ does not hold is *failed*; everything else that stops a story is *could not run*
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from conformance import catalogue
+from conformance import catalogue, lanes, preflight
 from conformance.checks import MARK, Broken
 from conformance.client import Exchange
-from conformance.errors import BadCatalogue, CouldNotRun
-from conformance.stage import Resources, Stage
+from conformance.errors import BadCatalogue, CouldNotRun, TargetNotReady
+from conformance.stage import Cast, Resources, Stage
 from reports import model
 
+Results = list[tuple[str, model.CheckResult]]
+
 STAGE = pytest.StashKey[Stage]()
+RESULTS = pytest.StashKey[Results]()
+# How the connection to the target was lost in a check that did not pass.
+LOST = pytest.StashKey[str | None]()
 
 
 @dataclass
@@ -41,17 +50,23 @@ class VerdictPlugin:
         selected: set[str],
         started: float,
         on_result: Callable[[str, model.CheckResult], None] | None = None,
+        casts: Sequence[Cast] = (),
     ) -> None:
         self.resources = resources
         self.selected = selected
         self.started = started
         self.on_result = on_result
+        self.casts = casts
         self.outcomes = Outcomes()
         self.errors: list[str] = []
+        # Why no further check can run, once the target is gone for good.
+        self.gone: str | None = None
 
     @pytest.fixture
     def stage(self, request: pytest.FixtureRequest) -> Iterator[Stage]:
         """The stage of one check."""
+        if self.gone is not None:
+            raise CouldNotRun(self.gone)
         stage = Stage(self.resources, request.node.name)
         request.node.stash[STAGE] = stage
         self.resources.client.recorder.take()
@@ -93,6 +108,67 @@ class VerdictPlugin:
             return []
         return [r.id for r in _judged(item) if r.id in self.selected and r.declared(capabilities)]
 
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Run the checks that share the target side by side; pytest's own loop runs what is left of the items."""
+        together = [item for item in session.items if not _alone(item)]
+        if len(self.casts) < 2 or len(together) < 2 or session.config.option.collectonly:
+            return
+        openers = [partial(self._lane, cast, together) for cast in self.casts]
+        lanes.share(
+            range(len(together)), openers, lambda _, results: self._tell(results), partial(self._lost, together)
+        )
+        session.items[:] = [item for item in session.items if _alone(item)]
+
+    @contextmanager
+    def _lane(self, cast: Cast, items: Sequence[pytest.Item]) -> Iterator[Callable[[int], Results]]:
+        """In a lane's process: run one of the items and give its results."""
+        with self.resources.in_lane(cast) as self.resources:
+            yield lambda index: self._judge(items[index], None)
+
+    def _lost(self, items: Sequence[pytest.Item], index: int) -> None:
+        item = items[index]
+        reason = "the harness's process that told the story was ended"
+        lost = model.CheckResult(name=item.name, verdict="could_not_run", reason=reason, seconds=0.0)
+        self._tell([(id, lost) for id in self._wanted(item)])
+
+    def _tell(self, results: Results) -> None:
+        for id, result in results:
+            self.outcomes.results.setdefault(id, []).append(result)
+            if self.on_result is not None:
+                self.on_result(id, result)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a check in this process."""
+        self._tell(self._judge(item, nextitem))
+        return True
+
+    def _judge(self, item: pytest.Item, nextitem: pytest.Item | None) -> Results:
+        """Run a check, and once more where the target was restarted under it."""
+        results = self._run(item, nextitem)
+        if (lost := item.stash[LOST]) is not None and self._back():
+            again = f"the connection was lost in the first run ({lost}), and the target answers again"
+            results = [(id, result.model_copy(update={"again": again})) for id, result in self._run(item, nextitem)]
+        return results
+
+    def _run(self, item: pytest.Item, nextitem: pytest.Item | None) -> Results:
+        item.stash[RESULTS], item.stash[LOST] = [], None
+        runtestprotocol(item, nextitem=nextitem, log=False)
+        return item.stash[RESULTS]
+
+    def _back(self) -> bool:
+        """Wait for the target to answer again, and see that it still knows us; otherwise nothing more can run."""
+        client, cast = self.resources.client, self.resources.cast
+        patience = client.profile.timings.restart
+        try:
+            preflight.heartbeat_within(client, patience)
+            preflight.recognised(client, cast)
+        except TargetNotReady as reason:
+            self.gone = f"{reason.what} {reason.hint}"
+        finally:
+            client.recorder.take()
+        return self.gone is None
+
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep the verdict of a check's call, or of a stage that could not be set."""
         # A tidying that fails says nothing about the story that was told.
@@ -110,12 +186,14 @@ class VerdictPlugin:
                 verdict=verdict,
                 reason=reason,
                 seconds=max(0.0, call.duration),
+                calls=len(exchanges),
+                waited=_waited(exchanges),
                 notes=stage.notes if stage else {},
                 exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
             )
-            self.outcomes.results.setdefault(id, []).append(result)
-            if self.on_result is not None:
-                self.on_result(id, result)
+            item.stash[RESULTS].append((id, result))
+        if error is not None:
+            item.stash[LOST] = next((e.error for e in exchanges if e.lost), None)
 
     def _evidence(self, exchange: Exchange) -> model.Exchange:
         return model.Exchange(
@@ -159,6 +237,15 @@ def _half(item: pytest.Item) -> str:
     assert mark is not None
     half = mark.kwargs["half"]
     return str(item.callspec.params["family"] if half is None else half)  # type: ignore[attr-defined]  # set by parametrize
+
+
+def _waited(exchanges: Sequence[Exchange]) -> float:
+    """Seconds in which at least one of the calls was under way."""
+    waited, until = 0.0, -math.inf
+    for exchange in sorted(exchanges, key=lambda e: e.started):
+        waited += max(0.0, exchange.ended - max(until, exchange.started))
+        until = max(until, exchange.ended)
+    return waited
 
 
 def _spares(error: BaseException | None, id: str, item: pytest.Item) -> bool:

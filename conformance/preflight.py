@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from conformance import accounts
-from conformance.actors import Family
+from conformance.actors import Family, balance
 from conformance.client import Client
 from conformance.errors import CouldNotRun, TargetNotReady
 from conformance.stage import Cast, Resources, Stage
 
 # A gate must know within half a minute that a target cannot be judged; the rest is for starting and ending.
 _LONGEST = 25.0
+# Between two looks whether a target is back.
+_GLANCE = 0.1
 
 
 @contextmanager
@@ -47,6 +49,37 @@ def heartbeat(client: Client) -> None:
             f"The target's heartbeat is not one: {answer}.",
             "Does the profile name the right base path and routes?",
         )
+
+
+def heartbeat_within(client: Client, seconds: float) -> None:
+    """The target answers its heartbeat, now or in a while.
+
+    Raises:
+        TargetNotReady: it still does not after these seconds.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return heartbeat(client)
+        except TargetNotReady:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_GLANCE)
+
+
+def recognised(client: Client, cast: Cast) -> None:
+    """The target knows the accounts of this run, as one does not that lost its memory with a restart.
+
+    Raises:
+        TargetNotReady: it does not.
+    """
+    try:
+        balance(client, cast.requesters[0])
+    except CouldNotRun as reason:
+        raise TargetNotReady(
+            f"The target was restarted and does not know the accounts of this run any more: {reason}.",
+            "Judge it again, without a restart, or with a database that outlives one.",
+        ) from None
 
 
 def round_trip(resources: Resources) -> None:
@@ -80,11 +113,11 @@ def _tell(stage: Stage) -> None:
         raise CouldNotRun(f"its status does not show the worker's reply: {status.answer.body}")
 
 
-def ready(client: Client) -> Cast:
-    """The accounts, once heartbeat and accounts work; the round trip is yet to be made.
+def ready(client: Client, lanes: int = 1) -> list[Cast]:
+    """The accounts of each lane, once heartbeat and accounts work; the round trip is yet to be made.
 
     Raises:
         TargetNotReady: one of them does not.
     """
     heartbeat(client)
-    return accounts.provide(client)
+    return accounts.provide(client, lanes)

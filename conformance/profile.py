@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -88,6 +89,7 @@ class Timings(_Part):
 
     answer: Seconds
     preflight: Seconds
+    restart: Seconds
     settlement: Seconds
     balance: Seconds
     statistics: Seconds
@@ -115,6 +117,7 @@ class Accounts(_Part):
     """How accounts are obtained, and how many."""
 
     method: str
+    lanes: PositiveInt
     requesters: PositiveInt
     owners: PositiveInt
     workers_per_owner: PositiveInt
@@ -122,6 +125,8 @@ class Accounts(_Part):
     requester_keys_variable: str
     anonymous_key: str
     owner_keys_variable: str
+    moderator_keys_variable: str
+    spare_keys_variable: str
 
 
 class Models(_Part):
@@ -138,6 +143,15 @@ class Models(_Part):
         if "{unique}" not in template or "{" in filled or "}" in filled:
             raise ValueError("it holds {unique} and may hold {known} and {alias}, and no other brace")
         return template
+
+
+class Moderation(_Part):
+    """What the filter acts on: a phrase, all that it matches, and whose; `model` is a template, empty where none is."""
+
+    phrase: str
+    pattern: re.Pattern[str]
+    model: str
+    flagging: bool
 
 
 class Workers(_Part):
@@ -221,6 +235,7 @@ class Profile(_Part):
     tokens: Tokens
     accounts: Accounts
     models: Models
+    moderation: Moderation
     workers: Workers
     eligibility: Eligibility
     money: Money

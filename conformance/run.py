@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -120,15 +120,15 @@ def run(options: Options) -> model.Report:
         database = stack.enter_context(_database(target))
         try:
             with preflight.in_time(client):
-                cast = preflight.ready(client)
-                resources = Resources(client, cast, database, seed, postgres, options.fault)
+                casts = preflight.ready(client, lanes(selected, judged))
+                resources = Resources(client, casts[0], database, seed, postgres, options.fault)
                 preflight.round_trip(resources)
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"
             resources = Resources(client, Cast([], []), database, seed)
             outcomes = judge(resources, set(), started)
         else:
-            outcomes = judge(resources, selected, started, options.on_result)
+            outcomes = judge(resources, selected, started, options.on_result, casts)
     kind: Literal["embedded", "url"] = "url" if options.target else "embedded"
     return model.Report(
         harness=model.Harness(name="horde-conformance", version=version("horde-conformance")),
@@ -148,9 +148,20 @@ def judge(
     selected: set[str],
     started: float,
     on_result: Callable[[str, model.CheckResult], None] | None = None,
+    casts: Sequence[Cast] = (),
 ) -> plugin.Outcomes:
-    """Run the suites on what is already running; the preflight is the caller's."""
-    return plugin.run(plugin.VerdictPlugin(resources, selected, started, on_result), SUITES)
+    """Run the suites on what is already running, in a lane for each cast; the preflight is the caller's."""
+    return plugin.run(plugin.VerdictPlugin(resources, selected, started, on_result, casts), SUITES)
+
+
+# A lane costs its accounts: one that has no more than a few rows to judge does not save them.
+_ROWS_OF_A_LANE = 4
+
+
+def lanes(selected: set[str], profile: Profile) -> int:
+    """How many checks run side by side: as many as the profile allows, fewer where little is selected."""
+    declared = sum(catalogue.requirements()[id].declared(profile.capabilities) for id in selected)
+    return max(1, min(profile.accounts.lanes, declared // _ROWS_OF_A_LANE))
 
 
 def rows(

@@ -13,20 +13,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
 from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
+from conformance import moderating
 from conformance.actors import Account, Family, Job, Request, Requester, Worker
 from conformance.catalogue import Capability
 from conformance.client import Client
 from conformance.database import Database
 from conformance.errors import CouldNotRun
+from conformance.moderating import Moderator
 from conformance.money import Money
 from conformance.profile import Profile
 from fixtures.postgres import Server
@@ -55,6 +58,8 @@ class Cast:
     owners: list[Account]
     untrusted: list[Account] = field(default_factory=list)
     moderators: list[Account] = field(default_factory=list)
+    spares: list[Account] = field(default_factory=list)
+    flagged: Account | None = None
     workers: dict[str, Workforce] = field(default_factory=dict)
 
 
@@ -68,6 +73,15 @@ class Resources:
     seed: int
     postgres: Server | None = None
     fault: str | None = None
+
+    @contextmanager
+    def in_lane(self, cast: Cast) -> Iterator[Resources]:
+        """The same for a process of its own: connections are not shared over a fork, nor are accounts between lanes."""
+        with ExitStack() as stack:
+            client = stack.enter_context(Client(self.client.url, self.client.profile))
+            database = stack.enter_context(closing(Database(self.database.url))) if self.database else None
+            postgres = stack.enter_context(self.postgres.shared()) if self.postgres else None
+            yield replace(self, client=client, cast=cast, database=database, postgres=postgres)
 
 
 class Stage:
@@ -94,10 +108,23 @@ class Stage:
         first = self._names.choice(string.ascii_lowercase)
         return first + "".join(self._names.choices(alphabet, k=length - 1))
 
-    def model(self, owner: int = 0) -> str:
+    def model(self, owner: int | Account = 0) -> str:
         """A model name of this check's own with a known price, served by that owner's workers only."""
-        models = self.profile.models
-        return models.template.format(known=models.known, unique=self.unique(), alias=self.owner(owner).alias)
+        return self._named(self.profile.models.template, owner)
+
+    def nsfw_model(self, owner: int | Account = 0) -> str:
+        """A model name of this check's own, of a model marked nsfw.
+
+        Raises:
+            CouldNotRun: the profile knows none.
+        """
+        if not self.profile.moderation.model:
+            raise CouldNotRun("the profile names no model that is marked nsfw")
+        return self._named(self.profile.moderation.model, owner)
+
+    def _named(self, template: str, owner: int | Account) -> str:
+        account = self.owner(owner) if isinstance(owner, int) else owner
+        return template.format(known=self.profile.models.known, unique=self.unique(), alias=account.alias)
 
     def open_model(self) -> str:
         """A model name of this check's own that any owner's workers may serve; its price is unknown."""
@@ -125,6 +152,51 @@ class Stage:
     def untrusted_owner(self) -> Account:
         """The owner who is not trusted."""
         return _pick(self.resources.cast.untrusted, 0, "untrusted owners")
+
+    def moderator(self) -> Moderator:
+        """Somebody with a moderator's rights."""
+        return Moderator(self.client, _pick(self.resources.cast.moderators, 0, "moderators"))
+
+    def spare(self, role: str = "requester") -> Account:
+        """An account that nobody else uses and that may be spoilt: a `requester`, or an `owner` who is trusted.
+
+        Raises:
+            CouldNotRun: the target makes none, and none is left of those that are listed.
+        """
+        if self.profile.accounts.method == "test-user":
+            return moderating.made(self.client, f"spare {role}", f"spare {self.unique()}", trusted=role == "owner")
+        if not self.resources.cast.spares:
+            raise CouldNotRun("no spare account is left")
+        return self.resources.cast.spares.pop()
+
+    def flagged(self) -> Requester:
+        """A requester whose account is flagged; the same one in each check of a lane.
+
+        Raises:
+            CouldNotRun: nobody can be flagged.
+        """
+        if not self.profile.moderation.flagging:
+            raise CouldNotRun("the filter does not go over what a flagged account sends")
+        cast = self.resources.cast
+        if cast.flagged is None:
+            account = self.spare()
+            self.moderator().flag(account)
+            cast.flagged = account
+        return Requester(self.client, cast.flagged)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[tuple[Client, str]]:
+        """A client whose calls come from an address of their own, and that address.
+
+        Raises:
+            CouldNotRun: the target is not on loopback, where alone we have addresses to choose from.
+        """
+        address = f"127.{self._names.randint(1, 254)}.{self._names.randint(0, 254)}.{self._names.randint(2, 254)}"
+        if urlsplit(self.client.url).hostname != "127.0.0.1":
+            raise CouldNotRun("an address of one's own is to be had on loopback only")
+        with Client(self.client.url, self.profile, address) as client:
+            client.recorder, client.deadline = self.client.recorder, self.client.deadline
+            yield client, address
 
     def worker(
         self,

@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     JsonValue,
     NonNegativeFloat,
+    NonNegativeInt,
     computed_field,
     field_validator,
     model_validator,
@@ -76,12 +77,19 @@ class Exchange(_Frozen):
 
 
 class CheckResult(_Frozen):
-    """One check (a test): its verdict, what it recorded, and the exchanges that are its evidence."""
+    """One check (a test): its verdict, what it recorded, and the exchanges that are its evidence.
+
+    `waited` are those of its seconds in which at least one of its `calls` was under way. `again` says why it was run
+    once more; all else is of the second run then.
+    """
 
     name: Text
     verdict: CheckVerdict
     reason: Text | None = None
     seconds: NonNegativeFloat
+    calls: NonNegativeInt = 0
+    waited: NonNegativeFloat = 0.0
+    again: Text | None = None
     notes: Notes = {}
     exchanges: list[Exchange] = []
 

@@ -48,7 +48,7 @@ class History:
         """A stage on the server as it should be. Raises CouldNotRun where it does not come up."""
         migration.build(self.url, self.rehearsal.settings)
         with targets.serving(self.stage.profile.server.command, self.url) as url, self._client(url) as client:
-            resources = Resources(client, preflight.ready(client), None, self.stage.resources.seed)
+            resources = Resources(client, preflight.ready(client)[0], None, self.stage.resources.seed)
             yield Stage(resources, self.stage.name)
 
     def migrate(self) -> None:
