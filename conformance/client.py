@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -183,10 +185,14 @@ class Recorder:
 
 
 class Client:
-    """Calls operations of a profile on one target, from an `address` if one is given. Safe to use from several threads."""
+    """Calls operations of a profile on one target. Safe to use from several threads.
+
+    `address` is the one of this machine's that calls come from, where it matters.
+    """
 
     def __init__(self, url: str, profile: Profile, address: str | None = None) -> None:
         self.url = url.rstrip("/")
+        self.address = address
         self.profile = profile
         self.recorder = Recorder()
         # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
@@ -196,6 +202,19 @@ class Client:
         self._http = httpx.Client(
             timeout=profile.timings.answer, transport=transport, trust_env=False, follow_redirects=False
         )
+
+    @contextmanager
+    def elsewhere(self, address: str) -> Iterator[Client]:
+        """A client like this one whose calls come from another address of this machine, into the same record.
+
+        Raises:
+            CouldNotRun: the target is not on loopback, where alone we have addresses to choose from.
+        """
+        if urlsplit(self.url).hostname != "127.0.0.1":
+            raise CouldNotRun("an address of one's own is to be had on loopback only")
+        with Client(self.url, self.profile, address) as client:
+            client.recorder, client.deadline = self.recorder, self.deadline
+            yield client
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
