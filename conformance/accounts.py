@@ -8,6 +8,7 @@ import secrets
 from conformance.actors import Account
 from conformance.client import Client
 from conformance.errors import BadOptions, CouldNotRun, TargetNotReady
+from conformance.moderating import made
 from conformance.stage import Cast
 
 
@@ -47,21 +48,7 @@ def _made_for_one(client: Client) -> Cast:
     run = secrets.token_hex(4)
 
     def make(role: str, *, trusted: bool, moderator: bool = False) -> Account:
-        name = f"{role} {run}"
-        body = client.profile.build(
-            "make_account",
-            {
-                "username": name,
-                "oauth_id": f"conformance-{name}",
-                "moderator": moderator,
-                "trusted": trusted,
-                "kudos": wanted.kudos,
-            },
-        )
-        answer = client.call("make_account", kind="make_account", actor=role, body=body)
-        if not answer.accepted:
-            raise CouldNotRun(str(answer))
-        return Account(role, str(answer.need("key")), str(answer.need("alias")), str(answer.need("id")))
+        return made(client, role, f"{role} {run}", trusted=trusted, moderator=moderator)
 
     cast = Cast(
         requesters=[make(f"requester {i + 1}", trusted=False) for i in range(wanted.requesters)],
@@ -77,7 +64,7 @@ def _listed(client: Client, lanes: int) -> list[Cast]:
     wanted = client.profile.accounts
 
     def known(variable: str, role: str, count: int) -> list[list[Account]]:
-        keys = [key.strip() for key in os.environ.get(variable, "").split(",") if key.strip()]
+        keys = _keys(variable)
         if len(keys) < count:
             raise BadOptions(
                 f"The environment variable {variable} holds {len(keys)} keys where the profile asks for {count}.",
@@ -88,7 +75,17 @@ def _listed(client: Client, lanes: int) -> list[Cast]:
 
     requesters = known(wanted.requester_keys_variable, "requester", wanted.requesters)
     owners = known(wanted.owner_keys_variable, "owner", wanted.owners)
-    return [Cast(requesters=some, owners=others) for some, others in zip(requesters, owners, strict=False)]
+    moderators = [_look_up(client, "moderator", key) for key in _keys(wanted.moderator_keys_variable)]
+    spares = [_look_up(client, "spare requester", key) for key in _keys(wanted.spare_keys_variable)]
+    casts = [Cast(some, others) for some, others in zip(requesters, owners, strict=False)]
+    for lane, cast in enumerate(casts):
+        # A moderator may serve every lane; a spare account is spoilt by the first.
+        cast.moderators, cast.spares = list(moderators), spares[lane :: len(casts)]
+    return casts
+
+
+def _keys(variable: str) -> list[str]:
+    return [key.strip() for key in os.environ.get(variable, "").split(",") if key.strip()]
 
 
 def _look_up(client: Client, role: str, key: str) -> Account:
