@@ -113,7 +113,7 @@ class Play:
         """What is over is answered once more; whether that is refused others judge, here it must move nothing."""
         if not self._over:
             return False
-        if act(self._over[0]).limited:
+        if act(self._over[-1]).limited:
             raise CouldNotRun("refused for its rate only")
         return True
 

@@ -105,12 +105,11 @@ def expiry_in_flight(stage: Stage, family: Family) -> Seen:
     stage.expire(request)
     gone = stage.until(lambda: not request.requester.try_status(request).accepted)
     late, status = right_reply(job), request.requester.try_status(request)
-    next_job = worker.pop()
     return {
         "gone": gone,
         "the status": (status.status, status.code),
         "the late reply": (late.status, late.code, late.read("reward")),
-        "the pop": None if next_job is None else next_job.model,
+        "whether a worker is handed the rest": worker.pop() is not None,
         "the cancel": _told(request.requester.try_cancel(request)),
     }
 
