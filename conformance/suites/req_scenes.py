@@ -44,9 +44,11 @@ def result(id: str, content: Any) -> Message:
     return {"role": "tool", "tool_call_id": id, "content": content}
 
 
-def tool(name: str = "look_up", description: str = "Looks something up.", **parameters: Any) -> Message:
-    """The definition of a tool."""
-    schema = {"type": "object", "properties": {"place": {"type": "string"}}, **parameters}
+def tool(
+    name: str = "look_up", description: str = "Looks something up.", parameters: Mapping[str, Any] | None = None
+) -> Message:
+    """The definition of a tool; `parameters` add to its schema."""
+    schema = {"type": "object", "properties": {"place": {"type": "string"}}, **(parameters or {})}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
@@ -116,10 +118,10 @@ def keep(stage: Stage, answer: Answer, model: str, fields: Mapping[str, Any], fa
     return stage.keep(Request(answer.id("id"), family, stage.requester(), (model,), fields))
 
 
-def on_the_wire(stage: Stage, fields: Mapping[str, Any], **raw: bytes) -> bytes:
-    """A submit's body in which the `raw` fields stand byte for byte."""
+def on_the_wire(stage: Stage, fields: Mapping[str, Any], *, operation: str = "submit", **raw: bytes) -> bytes:
+    """The body of an operation in which the `raw` fields stand byte for byte."""
     marks = {name: stage.unique(16) for name in raw}
-    body = json.dumps(stage.profile.build("submit", {**fields, **marks})).encode()
+    body = json.dumps(stage.profile.build(operation, {**fields, **marks})).encode()
     for name, mark in marks.items():
         body = body.replace(json.dumps(mark).encode(), raw[name])
     return body
@@ -136,16 +138,13 @@ def handed(worker: Worker, request: Request) -> Job:
 # Judging
 
 
-def nothing_was_queued(
-    stage: Stage, worker: Worker, model: str, family: Family = Family.CHAT, because: str = ""
-) -> None:
-    """Of what the target refused for this model no worker is handed anything; what it accepts afterwards, one is."""
-    refused = Request("of the refused submits", family, stage.requester(), (model,), {})
-    receives_nothing(
+def nothing_was_queued(stage: Stage, worker: Worker, model: str, family: Family = Family.CHAT) -> Job:
+    """Of what was refused for this model its worker is handed nothing; of what is accepted afterwards, this job."""
+    return receives_nothing(
         worker.pop,
-        of=refused,
+        of=Request("of a refused submit", family, stage.requester(), (model,), {}),
         control=lambda: worker.pop_job(stage.submit(family, model)),
-        because=because or "its submit was refused",
+        because="its submit was refused",
     )
 
 

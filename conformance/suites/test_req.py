@@ -146,9 +146,7 @@ def _extras() -> SearchStrategy[dict[str, Any]]:
     """Tools with any schema, a choice among them, a format."""
     names = st.sampled_from(["look_up", "roll-dice", "T_1"])
     schemas = st.dictionaries(examples.texts(min_size=1, max_size=8), _json_values(), max_size=3)
-    tools = st.lists(
-        st.builds(lambda n, d, more: tool(n, d, **more), names, examples.texts(), schemas), min_size=1, max_size=3
-    )
+    tools = st.lists(st.builds(tool, names, examples.texts(), schemas), min_size=1, max_size=3)
     choices = st.sampled_from(["none", "auto", "required", {"type": "function", "function": {"name": "look_up"}}])
     schema = st.builds(lambda more: {"type": "object", "properties": {"a": {"enum": [1, None]}}, **more}, schemas)
     formats = st.one_of(
@@ -173,7 +171,7 @@ def test_tools_choice_and_format_arrive_as_submitted(stage: Stage) -> None:
             assert_arrives(name.replace("_", " "), sent, job.read(name))
 
     everything = {
-        "tools": [tool(minimum=1e2, maxItems=3, const={"deep": [[0.5, -1]]}), tool("other")],
+        "tools": [tool(parameters={"minimum": 1e2, "maxItems": 3, "const": {"deep": [[0.5, -1]]}}), tool("other")],
         "tool_choice": {"type": "function", "function": {"name": "other"}},
         "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"b": 1, "a": 2}}},
     }
