@@ -56,6 +56,9 @@ def run_command(
     migration: Annotated[str | None, typer.Option(help="SQL of the migration.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for report.json and junit.xml.")] = write.DEFAULT_DIRECTORY,
     seed: Annotated[int | None, typer.Option(help="Seed of the examples; printed and in the report.")] = None,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Hold the target to its contract with fresh seeds as long as time allows.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="A SHOULD that fails makes the target not conformant.")
     ] = False,
@@ -64,7 +67,7 @@ def run_command(
     """Judge a server and write report.json and junit.xml."""
     options = run.Options(
         patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url, baseline=baseline,
-        migration=migration, seed=seed, strict=strict, fault=fault,
+        migration=migration, seed=seed, explore=explore, strict=strict, fault=fault,
     )  # fmt: skip
     # A run may take minutes: what cannot be written afterwards is better said before.
     write.check_writable(out)

@@ -41,6 +41,7 @@ class Options:
     baseline: str | None = None
     migration: str | None = None
     seed: int | None = None
+    explore: bool = False
     strict: bool = False
     fault: str | None = None
     on_result: Callable[[str, model.CheckResult], None] | None = None
@@ -121,7 +122,7 @@ def run(options: Options) -> model.Report:
         try:
             with preflight.in_time(client):
                 casts = preflight.ready(client, lanes(selected, judged))
-                resources = Resources(client, casts[0], database, seed, postgres, options.fault)
+                resources = Resources(client, casts[0], database, seed, postgres, options.fault, options.explore)
                 preflight.round_trip(resources)
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"

@@ -64,7 +64,10 @@ class Cast:
 
 @dataclass
 class Resources:
-    """What the checks of one run share. `postgres` is a server on which the harness may make databases."""
+    """What the checks of one run share. `postgres` is a server on which the harness may make databases.
+
+    `explore` asks the contract suite for more examples than the run's seed gives, from seeds of their own.
+    """
 
     client: Client
     cast: Cast
@@ -72,6 +75,7 @@ class Resources:
     seed: int
     postgres: Server | None = None
     fault: str | None = None
+    explore: bool = False
 
     @contextmanager
     def in_lane(self, cast: Cast) -> Iterator[Resources]:
@@ -348,8 +352,10 @@ class Stage:
         with self.crowd(len(acts)) as pool:
             return [future.result() for future in [pool.submit(act) for act in acts]]
 
-    def for_all(self, examples: SearchStrategy[T], judge: Callable[[T], None], *, count: int = 25) -> None:
-        """Judge many examples, with the run's seed; of a failure the smallest example is told.
+    def for_all(
+        self, examples: SearchStrategy[T], judge: Callable[[T], None], *, count: int = 25, seed: int | None = None
+    ) -> None:
+        """Judge many examples, with the run's seed or another; of a failure the smallest example is told.
 
         Args:
             examples: what the judge is given.
@@ -384,7 +390,7 @@ class Stage:
             suppress_health_check=list(HealthCheck),
         )(hypothesis.given(examples)(run))
         try:
-            hypothesis.seed(self.resources.seed)(settled)()
+            hypothesis.seed(self.resources.seed if seed is None else seed)(settled)()
         except Flaky:
             # A target that fails an example now and then has failed it.
             raise failures[-1] from None
