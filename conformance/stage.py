@@ -276,6 +276,10 @@ class Stage:
         self._requests.append(request)
         return request
 
+    def over(self, request: Request) -> None:
+        """This request is done or cancelled: there is nothing to cancel when the check is over."""
+        self._requests.remove(request)
+
     def tidy(self) -> None:
         """Cancel what the check left waiting, so that it counts against no later check's limits; let its workers go."""
         for force, name in self._hired:
