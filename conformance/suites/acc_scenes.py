@@ -29,7 +29,9 @@ def answered(
     worker = worker or stage.serving(family, stage.model())
     fields = {"content": stage.twin_content(max_length), "n": len(replies), "max_length": max_length, **fields}
     request = stage.submit(family, *worker.declaration["models"], **fields)
-    return request, [worker.reply(worker.pop_job(request), reply) for reply in replies]
+    rewards = [worker.reply(worker.pop_job(request), reply) for reply in replies]
+    stage.over(request)
+    return request, rewards
 
 
 def settled(stage: Stage, request: Request, rewards: list[float]) -> dict[str, object]:

@@ -40,6 +40,7 @@ def settle(stage: Stage, worker: Worker, messages: Messages | None = None, **fie
     given = {"max_length": MAX_LENGTH, **fields}
     request = stage.chat(model, messages=messages, **given) if messages else stage.text(model, **given)
     reward = worker.reply(worker.pop_job(request), words(tokens(stage, MAX_LENGTH)))
+    stage.over(request)
     return request, Settled(stage.money.charged(request), reward)
 
 
@@ -71,7 +72,7 @@ def test_a_longer_message_is_never_worth_less(stage: Stage) -> None:
     """One message grows: below the estimate's least it makes no difference, then it costs more, beyond its most not."""
     worker = stage.chat_worker(stage.model())
     at_most = tokens(stage, MAX_LENGTH)
-    lengths = [1, 9, *(at_most * part // 5 for part in (2, 3, 4)), at_most + 64, 3 * at_most]
+    lengths = [1, 9, *(at_most * part // 5 for part in (2, 4)), at_most + 64, 3 * at_most]
     worth = [settle(stage, worker, said(words(length)))[1] for length in lengths]
     stage.note("the settlement by the message's length", dict(zip(lengths, map(str, worth), strict=True)))
     _judge_never_falls(stage, lengths, worth)
@@ -98,7 +99,7 @@ def test_a_longer_conversation_is_never_worth_less(stage: Stage) -> None:
     parts = [{"type": "text", "text": once}, {"type": "text", "text": once}]
     calling = {"role": "assistant", "content": None, "tool_calls": [tool_call()]}
     told = {"role": "tool", "tool_call_id": "call_1", "content": once}
-    turns: list[Messages] = [said(once), [{"role": "assistant", "content": once}], said(parts), [calling, told]]
+    turns: list[Messages] = [said(once), said(parts), [calling, told]]
     talk: Messages = [{"role": "system", "content": "Be brief."}]
     worth = []
     for turn in turns:
@@ -140,6 +141,5 @@ def test_a_conversation_settles_as_its_stored_prompt_does(stage: Stage) -> None:
             f"prompt was {of_text}"
         )
 
-    judge(["Hello."])
     judge(["é\U0001f469" * 150, "語" * 200, "Go on."])
-    stage.for_all(some.lists(TURN, min_size=1, max_size=3), judge, count=4)
+    stage.for_all(some.lists(TURN, min_size=1, max_size=3), judge, count=2)

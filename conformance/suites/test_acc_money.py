@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from conformance.actors import Family, balance
 from conformance.checks import check
 from conformance.client import Answer
@@ -21,7 +19,10 @@ from conformance.suites.rpl_scenes import assistant, reply_in_chat
 # The least noise of binary numbers, in kudos.
 NOISE = 0.01
 
-EVENTFUL = (3, (Event.REPLY, Event.CENSOR, Event.REPEAT, Event.FAULT, Event.FAULT_AGAIN, Event.EMPTY))
+EVENTFUL = (
+    3,
+    (Event.REPLY, Event.CENSOR, Event.REPEAT, Event.FAULT, Event.FAULT_AGAIN, Event.POP, Event.CANCEL, Event.EMPTY),
+)
 
 
 @check("ACC-06", both=True)
@@ -43,8 +44,7 @@ def test_in_any_order_of_events_kudos_move_as_the_text_path_moves_them(stage: St
         assert abs(cost - due) <= allowed, f"{play.story}: it cost {cost} kudos; these events cost {due}"
 
     judge(EVENTFUL)
-    judge((2, (Event.POP, Event.CANCEL, Event.REPLY, Event.CANCEL)))
-    stage.for_all(PLAYS, judge, count=2)
+    stage.for_all(PLAYS, judge, count=2 if family is Family.CHAT else 1)
     _judge_balances(stage, before, _balances(stage), plays)
 
 
@@ -84,7 +84,7 @@ def test_on_the_ledger_each_event_moves_its_kudos_once(stage: Stage) -> None:
         )
 
     judge(EVENTFUL)
-    stage.for_all(PLAYS, judge, count=2)
+    stage.for_all(PLAYS, judge, count=1)
 
 
 # Usage
@@ -99,19 +99,18 @@ REPORTS: dict[str, Any] = {
 
 
 @check("ACC-12")
-@pytest.mark.parametrize("length", [60, 100])
-def test_what_usage_a_worker_reports_moves_no_kudos(stage: Stage, length: int) -> None:
+def test_what_usage_a_worker_reports_moves_no_kudos(stage: Stage) -> None:
     """Equal replies of one request are reported with true and senseless usage: each is paid and charged as without."""
     request = stage.chat(stage.model(), n=len(REPORTS) + 1, max_length=100, content=stage.twin_content(100))
     worker = stage.chat_worker(*request.models)
     alone = stage.money.charged(request)
 
     def reply(**usage: Any) -> Answer:
-        job = worker.pop_job(request)
-        answer = reply_in_chat(job, assistant(words(tokens(stage, length))), **usage)
+        job, message = worker.pop_job(request), assistant(words(tokens(stage, 60)))
+        answer = reply_in_chat(job, message, **usage)
         if usage and answer.refused:
             # The job must be open to a reply with a sensible report.
-            return reply_in_chat(job, assistant(words(tokens(stage, length))))
+            return reply_in_chat(job, message)
         return answer
 
     first = reply()

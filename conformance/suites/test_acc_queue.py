@@ -3,16 +3,77 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from conformance.absence import receives_nothing, vanishes
-from conformance.actors import Family, Job, Request, Worker
+from conformance.actors import Family, Job, Request, Requester, Worker
 from conformance.checks import check
-from conformance.client import Answer
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
 from conformance.suites.rpl_scenes import right_reply
 from conformance.twins import Relation, Seen, check_of, relation
+
+# One queue
+
+
+def _queued(stage: Stage, people: Sequence[Requester], families: Sequence[Family], model: str) -> list[Request]:
+    """Requests of these families, one after the other, each known by a word of its own."""
+    requests = []
+    for who, family in zip(people, families, strict=True):
+        word = stage.unique(16)
+        content = {"messages": [{"role": "user", "content": word}]} if family is Family.CHAT else {"prompt": word}
+        requests.append(stage.keep(who.submit(family, [model], **content)))
+    return requests
+
+
+def _places(stage: Stage, requests: Sequence[Request], model: str) -> tuple[list[int], list[int]]:
+    """The requests' positions by their statuses, and their places in the order in which a worker is handed them.
+
+    Raises:
+        CouldNotRun: a status shows no position, or a worker of both is handed something else.
+    """
+    time.sleep(stage.profile.timings.positions)
+    positions = [request.status().queue_position for request in requests]
+    if not all(positions):
+        raise CouldNotRun(f"not every status shows the request's position in the queue: {positions}")
+    worker = stage.chat_worker(model)
+    handed = [str(worker.pop_job().answer.body) for _ in requests]
+    order = [next((at for at, told in enumerate(handed) if _word(each) in told), -1) for each in requests]
+    if -1 in order:
+        raise CouldNotRun("a worker of both families was handed jobs of other requests")
+    return positions, order
+
+
+def _word(request: Request) -> str:
+    return str(request.prompt or request.messages[0]["content"])
+
+
+@relation("ACC-01", compares="the positions and the order of handing out")
+def place_between_two_text_requests(stage: Stage, family: Family) -> Seen:
+    """Between two text requests of equal priority a third stands, and is handed out, whatever its family."""
+    families = [Family.TEXT, family, Family.TEXT]
+    model = stage.model()
+    positions, order = _places(stage, _queued(stage, _equals(stage, len(families)), families, model), model)
+    told = ", ".join(families)
+    assert positions == sorted(set(positions)), f"{told}, of equal priority, stand at the positions {positions}"
+    assert order == [0, 1, 2], f"{told}, of equal priority, are handed out at the places {order}"
+    return {"the distances": [later - one for one, later in pairwise(positions)], "the order": order}
+
+
+def _equals(stage: Stage, number: int) -> list[Requester]:
+    """People of equal priority. Where accounts are listed, one: what each submit costs lowers the next one's."""
+    if stage.profile.accounts.method == "test-user":
+        return [Requester(stage.client, stage.spare()) for _ in range(number)]
+    return [stage.requester()] * number
+
+
+@check_of(place_between_two_text_requests)
+def test_both_families_stand_in_one_queue(stage: Stage, relation: Relation) -> None:
+    """Three accounts with equal kudos submit one after the other, the second one text and then chat."""
+    relation.judge(stage)
+
 
 # Possible or not
 
@@ -100,8 +161,6 @@ def expiry_in_flight(stage: Stage, family: Family) -> Seen:
     request = stage.submit(family, stage.model(), n=2)
     worker = stage.serving(family, *request.models)
     job = worker.pop_job(request)
-    if not request.status().processing:
-        raise CouldNotRun("the request is not in flight")
     stage.expire(request)
     gone = stage.until(lambda: not request.requester.try_status(request).accepted)
     late, status = right_reply(job), request.requester.try_status(request)
@@ -110,12 +169,7 @@ def expiry_in_flight(stage: Stage, family: Family) -> Seen:
         "the status": (status.status, status.code),
         "the late reply": (late.status, late.code, late.read("reward")),
         "whether a worker is handed the rest": worker.pop() is not None,
-        "the cancel": _told(request.requester.try_cancel(request)),
     }
-
-
-def _told(answer: Answer) -> tuple[int, Any]:
-    return answer.status, answer.code
 
 
 @check_of(expiry_in_flight)
