@@ -207,6 +207,15 @@ class Migration(_Part):
     worker_indexes: tuple[str, ...]
 
 
+class Contract(_Part):
+    """Where the target publishes its contract, and how much is drawn from it."""
+
+    paths: tuple[Annotated[str, Field(pattern=r"^/\S*$")], ...]
+    examples: PositiveInt
+    seconds: Seconds
+    exploring: Seconds
+
+
 class Server(_Part):
     """How the target is started."""
 
@@ -240,6 +249,7 @@ class Profile(_Part):
     money: Money
     database: Database
     migration: Migration
+    contract: Contract
     server: Server
 
     def with_capabilities(self, *added: Capability, without: frozenset[str] = frozenset()) -> Profile:

@@ -15,6 +15,7 @@ from conformance.errors import NothingMatches
 # The rows of the specification: an area's rows are numbered from 1, without a gap.
 ROWS = {
     "ACC": 15,
+    "API": 1,
     "CAN": 16,
     "DEF": 5,
     "FAM": 12,
@@ -54,7 +55,7 @@ NEEDS = {
 }
 SHOULD = {
     *("ACC-09", "ACC-14", "DEF-03", "FAM-06", "FAM-09", "MIG-06", "MIG-09", "MIG-10", "OPK-05", "OPK-08", "POP-15"),
-    *("POP-23", "PRG-02", "REQ-11", "RPL-08", "RPL-14", "RPL-15", "RPL-24", "SEC-03"),
+    *("API-01", "POP-23", "PRG-02", "REQ-11", "RPL-08", "RPL-14", "RPL-15", "RPL-24", "SEC-03"),
 }
 
 
