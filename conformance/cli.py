@@ -52,6 +52,14 @@ def run_command(
     ] = None,
     profile: ProfileOption = None,
     database_url: DatabaseOption = None,
+    database_proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="With --target and --database-url: listen here and forward to the database, counting. "
+            "Point the server at it, for rows about what is read.",
+        ),
+    ] = None,
     baseline: Annotated[str | None, typer.Option(help="SQL of the schema before the migration.")] = None,
     migration: Annotated[str | None, typer.Option(help="SQL of the migration.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for report.json and junit.xml.")] = write.DEFAULT_DIRECTORY,
@@ -66,7 +74,8 @@ def run_command(
 ) -> None:
     """Judge a server and write report.json and junit.xml."""
     options = run.Options(
-        patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url, baseline=baseline,
+        patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url,
+        database_proxy=database_proxy, baseline=baseline,
         migration=migration, seed=seed, explore=explore, strict=strict, fault=fault,
     )  # fmt: skip
     # A run may take minutes: what cannot be written afterwards is better said before.

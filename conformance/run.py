@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 import time
@@ -16,9 +17,10 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.exc import ArgumentError
 
-from conformance import catalogue, migration, plugin, preflight, targets
+from conformance import catalogue, counting, migration, plugin, preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
+from conformance.counting import Counting
 from conformance.database import Database
 from conformance.errors import BadOptions, CouldNotRun, DatabaseNotReady, TargetNotReady
 from conformance.profile import Profile
@@ -38,6 +40,7 @@ class Options:
     target: str | None = None
     profile: str | None = None
     database_url: str | None = None
+    database_proxy: str | None = None
     baseline: str | None = None
     migration: str | None = None
     seed: int | None = None
@@ -84,8 +87,28 @@ def check(options: Options) -> None:
             "The target's URL holds a name or a password, which would stand in every report.",
             "Leave it out; the profile says how accounts are obtained.",
         )
+    if options.database_proxy is not None:
+        _check_proxy(options)
     if options.fault is not None:
         faults.get(options.fault)
+
+
+def _check_proxy(options: Options) -> None:
+    if not options.target or not options.database_url:
+        raise BadOptions(
+            "--database-proxy goes with --target and --database-url: the server, and where its database is.",
+            "Give both; in front of the reference's database the harness puts a proxy by itself.",
+        )
+    _listening_address(options.database_proxy or "")
+
+
+def _listening_address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+        raise BadOptions(
+            f"--database-proxy {text!r} is no address to listen on.", "Write it as host:port, as in 127.0.0.1:6432."
+        )
+    return host.strip("[]"), int(port)
 
 
 def _is_url(text: str) -> bool:
@@ -114,6 +137,7 @@ def run(options: Options) -> model.Report:
     url = options.target or ""
     with ExitStack() as stack:
         postgres = stack.enter_context(_postgres(options, profile, selected))
+        counted = stack.enter_context(_counting(options, profile, selected, postgres))
         target = stack.enter_context(_target(options, postgres))
         url = target.url
         judged = stack.enter_context(_faulty_migration(profile, options.fault))
@@ -121,9 +145,16 @@ def run(options: Options) -> model.Report:
         database = stack.enter_context(_database(target))
         try:
             with preflight.in_time(client):
+                if options.database_proxy:
+                    # Only now its server can reach its database: it may still be waiting for that, or be yet to start.
+                    preflight.heartbeat_within(client, _UNTIL_CONNECTED)
                 casts = preflight.ready(client, lanes(selected, judged))
-                resources = Resources(client, casts[0], database, seed, postgres, options.fault, options.explore)
+                resources = Resources(
+                    client, casts[0], database, seed, postgres, options.fault, options.explore, counted
+                )
                 preflight.round_trip(resources)
+            if counted is not None:
+                counted.get_ready()
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"
             resources = Resources(client, Cast([], []), database, seed)
@@ -163,6 +194,10 @@ def lanes(selected: set[str], profile: Profile) -> int:
     """How many checks run side by side: as many as the profile allows, fewer where little is selected."""
     declared = sum(catalogue.requirements()[id].declared(profile.capabilities) for id in selected)
     return max(1, min(profile.accounts.lanes, declared // _ROWS_OF_A_LANE))
+
+
+# Seconds that a server at a URL gets to answer once its database can be reached through the proxy.
+_UNTIL_CONNECTED = 15.0
 
 
 def rows(
@@ -231,6 +266,10 @@ def resolve(options: Options) -> Profile:
             profile = profile.with_capabilities(without=frozenset({"server_start"}))
     elif options.target:
         profile = profile.with_capabilities(without=frozenset({"migration", "server_start"}))
+    if options.target and not options.database_proxy:
+        profile = profile.with_capabilities(without=frozenset({"database_proxy"}))
+    elif options.target:
+        profile = profile.with_capabilities("database_proxy")
     if options.target and not options.database_url:
         profile = profile.with_capabilities(without=frozenset({"database", "database_write", "database_proxy"}))
         if profile.database.expire_request:
@@ -268,6 +307,28 @@ def _postgres(options: Options, profile: Profile, selected: set[str]) -> Iterato
         if migrates or options.migration:
             migration.check(server, profile.migration)
         yield server
+
+
+@contextmanager
+def _counting(
+    options: Options, profile: Profile, selected: set[str], postgres: Server | None
+) -> Iterator[Counting | None]:
+    """What counts bytes and statements for the checks that need it; none where no such check is selected.
+
+    Begun before the reference is started, so that the second server comes up beside it.
+    """
+    rows = [catalogue.requirements()[id] for id in selected]
+    if not any("database_proxy" in row.capabilities and row.declared(profile.capabilities) for row in rows):
+        yield None
+    elif options.target:
+        assert options.database_url is not None
+        assert options.database_proxy is not None
+        with counting.in_front_of(options.database_url, _listening_address(options.database_proxy)) as counted:
+            yield counted
+    else:
+        assert postgres is not None
+        with counting.beside(profiles.load(options.profile_name), postgres, options.fault) as counted:
+            yield counted
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -32,6 +32,9 @@ from conformance.moderating import Moderator
 from conformance.money import Money
 from conformance.profile import Profile
 from fixtures.postgres import Server
+
+if TYPE_CHECKING:
+    from conformance.counting import Counted, Counting
 
 T = TypeVar("T")
 
@@ -76,6 +79,7 @@ class Resources:
     postgres: Server | None = None
     fault: str | None = None
     explore: bool = False
+    counting: Counting | None = None
 
     @contextmanager
     def in_lane(self, cast: Cast) -> Iterator[Resources]:
@@ -98,6 +102,7 @@ class Stage:
         self.notes: dict[str, Any] = {}
         self.random = random.Random(f"{resources.seed}/{name}")
         self.money = Money(self.client, resources.database)
+        self._counted: Counted | None = None
         self._requests: list[Request] = []
         self._hired: list[tuple[Workforce, str]] = []
         # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
@@ -282,6 +287,8 @@ class Stage:
 
     def tidy(self) -> None:
         """Cancel what the check left waiting, so that it counts against no later check's limits; let its workers go."""
+        if self._counted is not None and self._counted.stage is not self:
+            self._counted.stage.tidy()
         for force, name in self._hired:
             force.free.append((time.monotonic(), name))
         self._hired.clear()
@@ -313,6 +320,18 @@ class Stage:
         if self.resources.database is None:
             raise CouldNotRun("the target's database is not given")
         return self.resources.database
+
+    def counted(self) -> Counted:
+        """A stage on which what the target and its database exchange is counted; it may be another target's.
+
+        Raises:
+            CouldNotRun: nothing counts it.
+        """
+        if self.resources.counting is None:
+            raise CouldNotRun("what the target and its database exchange is not counted")
+        if self._counted is None:
+            self._counted = self.resources.counting.on(self)
+        return self._counted
 
     def expire(self, request: Request) -> None:
         """Move the target's clock past the request's expiry; the target's cleaner has not yet been waited for."""

@@ -41,26 +41,65 @@ def embedded(profile: Profile, postgres: Server, fault: str | None = None, *, po
     Raises:
         ReferenceNotStarted: the server does not come up.
     """
+    with (
+        fresh_database(profile, postgres) as database_url,
+        serving(profile.server.command, database_url, fault=fault, port=port) as url,
+    ):
+        yield Target(url, database_url)
+
+
+@contextmanager
+def fresh_database(profile: Profile, postgres: Server) -> Iterator[str]:
+    """The URL of a database with the profile's baseline and migration; gone at the end."""
     template = postgres.make_template("reference", lambda url: migration.build(url, profile.migration))
     database = postgres.create_database(template)
     try:
-        with serving(profile.server.command, postgres.url(database), fault=fault, port=port) as url:
-            yield Target(url, postgres.url(database))
+        yield postgres.url(database)
     finally:
         # Where PostgreSQL itself is gone, so is the database: what was judged must not be lost over it.
         with suppress(PostgresError):
             postgres.drop_database(database)
 
 
+@dataclass(frozen=True)
+class Started:
+    """A server's process that may not be ready yet."""
+
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+
+    def url(self) -> str:
+        """Its base URL, once it is ready.
+
+        Raises:
+            ReferenceNotStarted: it ends, or says no URL in time.
+        """
+        return _url(self.process, self.log)
+
+
 @contextmanager
 def serving(command: tuple[str, ...], database_url: str, *, fault: str | None = None, port: int = 0) -> Iterator[str]:
-    """A server started by a profile's command on a database; its base URL. Ended at the end.
+    """A server started by a profile's command on a database, once it is ready; its base URL. Ended at the end.
+
+    Raises:
+        ReferenceNotStarted: it does not come up.
+        BadProfile: the command has a placeholder that there is not.
+    """
+    with started(command, database_url, fault=fault, port=port) as server:
+        yield server.url()
+
+
+@contextmanager
+def started(
+    command: tuple[str, ...], database_url: str, *, fault: str | None = None, port: int = 0
+) -> Iterator[Started]:
+    """A server that is being started by a profile's command on a database. Ended at the end.
 
     The command's process prints a line that ends with its URL when it is ready, and is told by the end of its
     standard input that we are gone, even when we are killed.
 
     Raises:
-        ReferenceNotStarted: it ends, or prints no such line in time.
+        ReferenceNotStarted: there is no such program.
         BadProfile: the command has a placeholder that there is not.
     """
     values = {"python": sys.executable, "database_url": database_url, "port": port}
@@ -82,7 +121,7 @@ def serving(command: tuple[str, ...], database_url: str, *, fault: str | None = 
                 f"The server did not start: {error}.", "Does the profile's [server] command name a program?"
             ) from None
         try:
-            yield _url(process, log)
+            yield Started(process, log)
         finally:
             _end(process)
 
