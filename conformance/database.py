@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
@@ -13,6 +16,19 @@ from sqlalchemy.exc import SQLAlchemyError
 from conformance.errors import CouldNotRun
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A table's statistics: blocks touched out of line, rows updated, when it was last scanned, and when that was asked.
+
+    `scanned` is None where the server does not say it (before PostgreSQL 16) or the table never was.
+    """
+
+    out_of_line: int
+    updates: int
+    scanned: datetime | None
+    now: datetime
 
 
 class Database:
@@ -67,10 +83,34 @@ class Database:
         with self.session() as connection:
             return [table for table in tables if connection.scalar(_rows_with(table, word))]
 
+    def figures_of(self, table: str) -> Figures:
+        """A table's statistics, as far as the backends that touched it have reported: at most once a second each.
+
+        Raises:
+            CouldNotRun: there is no such table, or it has nothing out of line.
+        """
+        with self.session() as connection:
+            row = connection.execute(_text(_QUERIES["figures_of"]), {"name": table}).mappings().first()
+        if row is None:
+            raise CouldNotRun(f"the database has no table {table} with values out of line")
+        return Figures(**row)
+
+    def touched_by(self, statement: str, table: str, **values: Any) -> int:
+        """How many blocks out of line of a table a statement of ours touches, its rows read to the end.
+
+        Raises:
+            CouldNotRun: the database refuses it, or the table has nothing out of line.
+        """
+        before = self.figures_of(table).out_of_line
+        with self.session() as connection:
+            self.rows(statement, on=connection, **values)
+            connection.execute(_text(_QUERIES["report_figures"]))
+        return self.figures_of(table).out_of_line - before
+
     def waiting_behind(self, holder: sqlalchemy.Connection) -> int:
         """How many sessions wait for what this connection holds locked, or behind one that does."""
         with self.session() as connection:
-            return int(connection.execute(_text(_QUERY), {"pid": backend(holder)}).scalar_one())
+            return int(connection.execute(_text(_QUERIES["waiting_behind"]), {"pid": backend(holder)}).scalar_one())
 
 
 def backend(connection: sqlalchemy.Connection) -> int:
@@ -79,7 +119,12 @@ def backend(connection: sqlalchemy.Connection) -> int:
     return int(connection.connection.driver_connection.info.backend_pid)  # type: ignore[union-attr]
 
 
-_QUERY = (files("conformance") / "database.sql").read_text("utf-8").partition("-- name: waiting_behind")[2]
+def _named(source: str) -> dict[str, str]:
+    parts = re.split(r"^-- name: (\w+)$", source, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+_QUERIES = _named((files("conformance") / "database.sql").read_text("utf-8"))
 
 
 def _rows_with(table: str, word: str) -> sqlalchemy.Select[Any]:
