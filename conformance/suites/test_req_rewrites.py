@@ -1,0 +1,115 @@
+"""REQ: what validation rewrites. REQ-10: nothing that the filter matches reaches a worker, in prompt or messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.absence import refused
+from conformance.actors import Family, Job, Request, Requester
+from conformance.checks import check
+from conformance.client import Answer
+from conformance.errors import CouldNotRun
+from conformance.stage import Stage
+from conformance.suites.req_scenes import IMAGE, Message, calls, handed, result, text_part, user
+
+CHAT, TEXT = Family.CHAT, Family.TEXT
+
+
+def _watched(stage: Stage) -> list[tuple[str, Requester, str]]:
+    """Whose requests the filter goes over, as the profile says: a flagged account's, and those for a model."""
+    moderation = stage.profile.moderation
+    watched = [("a flagged account", stage.flagged(), stage.model())] if moderation.flagging else []
+    if moderation.model:
+        watched.append(("a model marked nsfw", stage.requester(), stage.nsfw_model()))
+    if not watched:
+        raise CouldNotRun("the profile names nobody whose requests the filter goes over")
+    return watched
+
+
+def _saying(words: str) -> dict[str, list[Message]]:
+    """Conversations that say these words, each in one place."""
+    argument = json.dumps({"query": words}, ensure_ascii=False)
+    return {
+        "a system message": [{"role": "system", "content": words}, user("Hello.")],
+        "a user's message": [user(words)],
+        "an assistant's message": [user("Hello."), {"role": "assistant", "content": words}, user("Go on.")],
+        "a part": [user([text_part("Look at this: "), IMAGE, text_part(words)])],
+        "an argument string": [user("Look it up."), calls(("a", argument)), result("a", "Nothing.")],
+        "a tool's result": [user("Look it up."), calls(("a", "{}")), result("a", words)],
+        "a part of a tool's result": [user("Look it up."), calls(("a", "{}")), result("a", [text_part(words)])],
+        "the last of many": [*(user(f"Number {count}.") for count in range(30)), user(words)],
+    }
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every string in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(inner)
+
+
+@check("REQ-10")
+def test_nothing_that_the_filter_matches_reaches_a_worker(stage: Stage) -> None:
+    """Somebody whose requests are rewritten says the phrase, here or there: no worker reads it, by either road."""
+    phrase = stage.profile.moderation.phrase
+    for whose, who, model in _watched(stage):
+        words = f"{stage.unique()} {phrase} {stage.unique()}"
+        _is_filtered_in_text(stage, who, model, words)
+        worker, fates = stage.chat_worker(model), {}
+        for place, messages in _saying(words).items():
+            request = _accepted(stage, who, model, messages)
+            fates[place] = "rewritten" if request else "refused"
+            if request:
+                what = f"{phrase!r} in {place}, of {whose}"
+                _reads_none_of_it(stage, handed(worker, request), what, words)
+                _is_not_stored(stage, request, what)
+        stage.note(f"the phrase of {whose}", fates)
+
+
+def _accepted(stage: Stage, who: Requester, model: str, messages: list[Message]) -> Request | None:
+    """The request of these messages; None where it is refused, as a harmless one is not."""
+    answer = who.try_submit(CHAT, {"models": [model], "messages": messages})
+    if answer.accepted:
+        return stage.keep(Request(answer.id("id"), CHAT, who, (model,), {}))
+    refused(answer, control=lambda: _harmless(stage, who, model))
+    return None
+
+
+def _is_filtered_in_text(stage: Stage, who: Requester, model: str, words: str) -> None:
+    """The control: the filter acts on the text twin."""
+    answer = who.try_submit(TEXT, {"models": [model], "prompt": words})
+    if not answer.accepted:
+        return
+    job = handed(stage.text_worker(model), stage.keep(Request(answer.id("id"), TEXT, who, (model,), {})))
+    if stage.profile.moderation.pattern.search(str(job.prompt)):
+        raise CouldNotRun(f"the filter lets {words!r} through in text, so that there is nothing to mirror")
+
+
+def _reads_none_of_it(stage: Stage, job: Job, what: str, words: str) -> None:
+    """No string of a job's prompt or messages is one that the filter matches; the words around the phrase are there."""
+    read = list(_strings([job.prompt, job.messages]))
+    matching = [text for text in read if stage.profile.moderation.pattern.search(text)]
+    assert not matching, f"{what} reaches the worker: {matching!r}"
+    first, last = words.split(maxsplit=1)[0], words.rsplit(maxsplit=1)[-1]
+    if not all(any(word in text for text in read) for word in (first, last)):
+        raise CouldNotRun(f"of {words!r} nothing reaches the worker: {read!r}")
+
+
+def _is_not_stored(stage: Stage, request: Request, what: str) -> None:
+    """The stored prompt, which a worker's word list and every text-only reader see, is rewritten too."""
+    if "database" not in stage.profile.capabilities:
+        return
+    for row in stage.database.rows(stage.profile.database.request_row, id=request.id):
+        prompt = str(row.get(stage.profile.database.prompt_column))
+        assert not stage.profile.moderation.pattern.search(prompt), f"{what} stands in the stored prompt: {prompt!r}"
+
+
+def _harmless(stage: Stage, who: Requester, model: str) -> Answer:
+    """The answer to a submit of which the filter minds nothing; it does not go on waiting."""
+    answer = who.try_submit(CHAT, {"models": [model], "messages": [user("Hello, good morning.")]})
+    if answer.accepted:
+        stage.keep(Request(answer.id("id"), CHAT, who, (model,), {})).cancel()
+    return answer
