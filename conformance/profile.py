@@ -70,6 +70,7 @@ class Limits(_Part):
     n: PositiveInt
     max_length_minimum: PositiveInt
     max_length_maximum: PositiveInt
+    faults: PositiveInt
     body_bytes: NonNegativeInt
     stop_sequences: NonNegativeInt
     stop_characters: NonNegativeInt
@@ -96,6 +97,8 @@ class Timings(_Part):
     positions: Seconds
     worker_refresh: Seconds
     cleaner: Seconds
+    job_lifetime: Seconds
+    request_lifetime: Seconds
 
 
 class RateLimit(_Part):
