@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from fixtures.payloads import edges, wire
 from fixtures.payloads.wire import Literal, Object
+
+SOUGHT = settings(max_examples=3000, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), edges.integers(), edges.texts()),
@@ -67,23 +70,35 @@ def test_a_body_that_is_too_large_already_cannot_be_filled() -> None:
 
 @pytest.mark.parametrize("edge", [b"NaN", b"[[[[", b'{"a":{"a":', b"1e400", b"-9223372036854775809"])
 def test_the_edge_occurs(edge: bytes) -> None:
-    sought = settings(
-        max_examples=3000, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-    )
-    assert edge in wire.written(find(wire.strange(), lambda value: edge in wire.written(value), settings=sought))
+    assert edge in wire.written(find(wire.strange(), lambda value: edge in wire.written(value), settings=SOUGHT))
+
+
+BODY = b'{"key": "a value"}'
 
 
 @pytest.mark.parametrize(
-    "damage",
+    "harm",
     [
-        lambda body: len(body) < 8,
-        lambda body: b"\xff" in body and not body.startswith(b"\xff\xfe"),
+        lambda body: body == b"",
+        lambda body: body != BODY and BODY.startswith(body),
+        lambda body: b"\xc3" in body,
         lambda body: body.startswith(b"\xef\xbb\xbf"),
-        lambda body: body.count(b'"key"') == 2,
+        lambda body: body == BODY * 2,
+        lambda body: body.decode("utf-16", "replace") == BODY.decode(),
     ],
 )
-def test_a_body_is_damaged_in_each_way(damage: Any) -> None:
-    sought = settings(
-        max_examples=3000, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-    )
-    assert damage(find(wire.mangled(b'{"key": "a value"}'), damage, settings=sought))
+def test_a_body_is_damaged_in_each_way(harm: Callable[[bytes], bool]) -> None:
+    assert harm(find(wire.damages(), lambda damage: harm(damage.of(BODY)), settings=SOUGHT).of(BODY))
+
+
+@given(VALUES, st.floats(0, 1))
+def test_a_piece_is_grafted_into_one_place_and_the_value_stays_as_it_was(value: Any, place: float) -> None:
+    before = wire.written(value)
+    assert wire.written(wire.grafted(value, place, Literal("GRAFT"))).count(b"GRAFT") == 1
+    assert wire.written(value) == before
+
+
+def test_a_piece_may_stand_at_the_top_and_at_the_bottom() -> None:
+    value = {"a": [1, {"b": 2}]}
+    assert wire.grafted(value, 0, None) is None
+    assert wire.grafted(value, 1, None) == {"a": [1, {"b": None}]}
