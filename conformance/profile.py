@@ -156,6 +156,14 @@ class Moderation(_Part):
     flagging: bool
 
 
+class Webhook(_Part):
+    """How a target reaches our receiver: its URL without a path, the port that we listen on (0: any), and patience."""
+
+    url: str
+    port: Annotated[int, Field(ge=0, le=65535)]
+    patience: Seconds
+
+
 class Workers(_Part):
     """Bridge agents of workers."""
 
@@ -248,6 +256,7 @@ class Profile(_Part):
     accounts: Accounts
     models: Models
     moderation: Moderation
+    webhook: Webhook
     workers: Workers
     eligibility: Eligibility
     money: Money
