@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figures:
-    """A table's statistics: blocks touched out of line, rows updated, when it was last scanned, and when that was asked.
+    """A table's statistics: blocks touched out of line, rows updated, when it was last scanned, and the time now.
 
     `scanned` is None where the server does not say it (before PostgreSQL 16) or the table never was.
     """

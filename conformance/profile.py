@@ -197,7 +197,7 @@ class Database(_Part):
     expire_generation: str
     copy_request: str
     remove_copies: str
-    replace_messages: str
+    replace_content: str
     generation_column: str
     reply_columns: tuple[str, ...]
     content_tables: tuple[str, ...]
