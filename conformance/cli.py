@@ -18,7 +18,7 @@ from conformance import profile as profiles
 from conformance.errors import Exit, NothingMatches, Situation
 from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
-from reports import junit, terminal, write
+from reports import junit, load, slowest, terminal, write
 from reports.errors import ReportError
 from reports.model import CheckResult, Report
 
@@ -123,6 +123,14 @@ def explain_command(id: Annotated[str, typer.Argument(help="A requirement's id, 
     if id.upper() not in catalogue.requirements():
         raise NothingMatches(f"There is no requirement {id!r}.", "`horde-conformance list` shows them all.")
     sys.stdout.write(listing.explanation(id.upper()))
+
+
+@app.command("slowest")
+def slowest_command(
+    report: Annotated[Path, typer.Argument(help="A report.json.")] = write.DEFAULT_DIRECTORY / write.REPORT_NAME,
+) -> None:
+    """Print the slowest checks of a run, and how much of its time went into waiting for the target."""
+    slowest.print_slowest(load.read_report(report))
 
 
 @app.command("profile")

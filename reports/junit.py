@@ -53,6 +53,8 @@ def _suite(area: str, rows: list[RequirementResult], report: Report) -> TestSuit
 
 def _case(row: RequirementResult, check: CheckResult) -> TestCase:
     case = TestCase(name=visible(check.name), classname=row.id, time=check.seconds)
+    if check.again is not None:
+        case.system_out = visible(f"Run once more: {check.again}")
     if check.verdict == "passed":
         return case
     message = visible(f"{row.level}: {row.statement} {check.reason or 'No reason given.'}")

@@ -49,6 +49,7 @@ def print_summary(report: Report, console: Console | None = None, *, written: Pa
         for line in _areas(report.requirements):
             out.line(line)
         _print_ids(report, out)
+        _print_repeated(report, out)
     if written is not None:
         out.line(f"every exchange of what failed, and the rest: {written}", "dim")
     out.line(f"verdict: {_verdict(report)}", _VERDICT_STYLES[report.verdict])
@@ -123,6 +124,13 @@ def _print_ids(report: Report, out: _Printer) -> None:
         rows = [row for row in report.requirements if row.verdict == verdict]
         if rows:
             out.line(f"{verdict.replace('_', ' ')} ({len(rows)}): {_compact(rows)}", "dim")
+
+
+def _print_repeated(report: Report, out: _Printer) -> None:
+    for row in report.requirements:
+        for check in row.checks:
+            if check.again is not None:
+                out.line(f"{row.id} was run once more ({check.name}): {one_line(check.again, REASON_LENGTH)}", "yellow")
 
 
 def _compact(rows: list[RequirementResult]) -> str:

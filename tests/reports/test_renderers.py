@@ -14,6 +14,7 @@ from junitparser import JUnitXml
 from rich.console import Console
 
 from reports.junit import junit_xml, write_junit
+from reports.slowest import print_slowest
 from reports.terminal import SHOWN_FAILURES, print_summary
 from reports.text import one_line, visible
 
@@ -44,6 +45,51 @@ def test_junit_has_a_suite_an_area_and_a_case_a_check(make: Maker) -> None:
         (5, 2, 1, 0),
         (2, 0, 0, 2),
         (3, 0, 0, 3),
+    ]
+
+
+REPEATED = "the connection was lost"
+
+
+def test_a_check_that_was_run_once_more_is_told_so(make: Maker) -> None:
+    report = make.report(make.row("FAM-01", make.check(again=REPEATED)), make.row("FAM-02", make.check()))
+    assert summary(report).count("was run once more") == 1
+    assert f"FAM-01 was run once more (test_a_rule): {REPEATED}" in summary(report)
+    told = [case.system_out for suite in JUnitXml.fromstring(junit_xml(report).encode()) for case in suite]
+    assert told == [f"Run once more: {REPEATED}", None]
+
+
+def slowest(report: Report) -> list[str]:
+    out = io.StringIO()
+    print_slowest(report, Console(file=out, width=40, color_system=None))
+    return out.getvalue().splitlines()
+
+
+def test_the_slowest_checks_come_first_and_ten_of_them(make: Maker) -> None:
+    rows = [make.row(f"FAM-{i:02}", make.check(name=f"test_{i}", seconds=i)) for i in range(12)]
+    lines = slowest(make.report(*rows))
+    assert [line.split()[-1] for line in lines[:-1]] == [f"test_{i}" for i in range(11, 1, -1)]
+
+
+def test_the_share_of_waiting_is_of_the_checks_own_time(make: Maker) -> None:
+    checks = [make.check(name="test_a", seconds=4, waited=3, calls=5), make.check(name="test_b", seconds=4, calls=2)]
+    one, two, sums = slowest(make.report(make.row("FAM-01", *checks)))
+    assert one.split() == ["4.00", "s", "75", "%", "waiting", "5", "calls", "FAM-01", "test_a"]
+    assert two.split() == ["4.00", "s", "0", "%", "waiting", "2", "calls", "FAM-01", "test_b"]
+    assert sums.startswith("2 checks took 8.0 s of their lanes in a run of 7.0 s; 38 % of it they waited")
+    assert sums.endswith("in 7 calls.")
+
+
+def test_a_check_of_several_requirements_takes_its_time_once(make: Maker) -> None:
+    shared = make.check(seconds=0.123456, calls=3)
+    lines = slowest(make.report(make.row("FAM-05", shared), make.row("ACC-06", shared)))
+    assert len(lines) == 2
+    assert lines[-1].startswith("1 checks took 0.1 s")
+
+
+def test_a_run_without_checks_has_no_slowest(make: Maker) -> None:
+    assert slowest(make.report(make.row("FAM-01"))) == [
+        "0 checks took 0.0 s of their lanes in a run of 7.0 s; - of it they waited for the target, in 0 calls."
     ]
 
 
