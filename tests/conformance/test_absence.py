@@ -217,3 +217,28 @@ def test_an_act_that_the_target_put_off_for_its_rate_is_not_judged() -> None:
     state.move()
     with pytest.raises(CouldNotRun, match="refused for its rate only"):
         absence.leaves_alone(lambda: LIMITED, seen=state.seen, unlike=earlier)
+
+
+# Too much that waits
+
+
+TOO_MANY = answer(429, {"message": "exceeded user limit", "rc": "TooManyPrompts"}, kind="submit")
+QUEUED = answer(202, {"id": "an id"}, kind="submit")
+
+
+def test_a_refusal_because_too_much_waits_passes_where_the_same_is_taken_later() -> None:
+    control = Control(QUEUED)
+    absence.too_many(TOO_MANY, control=control)
+    assert control.asked == 1
+
+
+@pytest.mark.parametrize("broken", [QUEUED, DENIED, CRASHED, PAGE])
+def test_another_answer_is_no_refusal_because_too_much_waits(broken: Answer) -> None:
+    with pytest.raises(AssertionError, match="too much waits"):
+        absence.too_many(broken, control=Control(QUEUED))
+
+
+@pytest.mark.parametrize(("claim", "control"), [(TOO_MANY, TOO_MANY), (TOO_MANY, DENIED), (LIMITED, QUEUED)])
+def test_a_limit_that_is_never_left_or_one_of_the_rate_is_not_judged(claim: Answer, control: Answer) -> None:
+    with pytest.raises(CouldNotRun):
+        absence.too_many(claim, control=Control(control))

@@ -278,3 +278,10 @@ def test_digging_finds_the_value_or_gives_the_default_whatever_stands_there(data
             return
         here = here[part]
     assert found is here
+
+
+@pytest.mark.parametrize("pattern", ["requires [0-9]+", "(a)(b)", "(unclosed"])
+def test_the_amount_in_a_refusal_is_the_one_group_of_an_expression(pattern: str, folder: Path) -> None:
+    with pytest.raises(BadProfile) as refusal:
+        profiles.load(write(folder, f"[errors]\nupfront_amount = '{pattern}'\n"))
+    assert "upfront_amount" in refusal.value.what

@@ -237,3 +237,20 @@ def test_notes_are_kept(client: Client) -> None:
     stage = a_stage(client)
     stage.note("depth", 3)
     assert stage.notes == {"depth": 3}
+
+
+def test_somebody_without_an_account_has_the_key_of_all_such(client: Client) -> None:
+    assert a_stage(client).anonymous().account.key == client.profile.accounts.anonymous_key
+    keyed = Client(client.url, profile(anonymous_key=""))
+    with pytest.raises(CouldNotRun, match="without an account"):
+        a_stage(keyed).anonymous()
+
+
+def test_what_is_over_is_not_cancelled_again(client: Client, listener: Listener) -> None:
+    stage = a_stage(client)
+    over, waiting = stage.chat("a model"), stage.chat("a model")
+    stage.over(over)
+    stage.tidy()
+    cancelled = [path for method, path in listener.asked if method == "DELETE"]
+    assert len(cancelled) == 1
+    assert cancelled[0].endswith(waiting.id)
