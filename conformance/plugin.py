@@ -285,6 +285,8 @@ _PLUGINS = (
     "terminal",
     "junitxml",
     "faulthandler",
+    "unraisableexception",
+    "threadexception",
 )
 ARGUMENTS = (
     "--pyargs", "--noconftest", "--import-mode=importlib", "-c", os.devnull, "--rootdir=/", "--strict-markers",

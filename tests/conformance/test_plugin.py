@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -47,13 +48,15 @@ def run(tmp_path: Path, url: str) -> Run:
         profile: Profile | None = None,
         selected: set[str] | None = None,
         on_result: Callable[[str, CheckResult], None] | None = None,
+        lanes: int = 0,
     ) -> plugin.Outcomes:
         suite = tmp_path / "test_suite.py"
         suite.write_text(textwrap.dedent(HEAD) + textwrap.dedent(lines), "utf-8")
         with Client(url, profile or load("reference")) as client:
             resources = Resources(client, Cast([], []), None, seed=1)
             wanted = set(catalogue.requirements()) if selected is None else selected
-            judge = plugin.VerdictPlugin(resources, wanted, time.monotonic(), on_result)
+            casts = [Cast([], []) for _ in range(lanes)]
+            judge = plugin.VerdictPlugin(resources, wanted, time.monotonic(), on_result, casts)
             return plugin.run(judge, str(suite))
 
     return running
@@ -221,6 +224,48 @@ def test_rows_that_look_at_the_whole_queue_come_last(run: Run) -> None:
         "test_storage",
         "test_alone",
     ]
+
+
+def test_lanes_give_the_same_results_and_leave_alone_what_wants_to_be(run: Run) -> None:
+    told: list[str] = []
+    outcomes = run(SEVERAL, lanes=3, on_result=lambda id, _: told.append(id))
+    assert verdicts(outcomes) == verdicts(run(SEVERAL))
+    assert told[-1] == "POP-07", "after everything else has ended"
+
+
+WHERE = """
+    import os, signal
+
+    @check("FAM-01")
+    def test_one(stage: Stage) -> None:
+        stage.note("process", os.getpid())
+        stage.client.call("worker", kind="workers", actor="anybody", id="1")
+
+    @check("FAM-02")
+    def test_two(stage: Stage) -> None:
+        stage.note("process", os.getpid())
+        {two}
+
+    @check("POP-07")  # marked alone
+    def test_three(stage: Stage) -> None:
+        stage.note("process", os.getpid())
+"""
+
+
+def test_a_lane_is_a_process_of_its_own(run: Run) -> None:
+    told = run(WHERE.format(two="pass"), lanes=2).results
+    one, two, three = (told[id][0] for id in ("FAM-01", "FAM-02", "POP-07"))
+    assert three.notes["process"] == os.getpid()
+    assert os.getpid() not in (one.notes["process"], two.notes["process"])
+    assert (one.calls, two.calls) == (1, 0)
+    assert 0 < one.waited <= one.seconds
+
+
+def test_a_check_that_ends_its_process_is_not_judged_and_the_others_are(run: Run) -> None:
+    told = run(WHERE.format(two="os.kill(os.getpid(), signal.SIGKILL)"), lanes=2).results
+    assert told["FAM-01"][0].verdict == told["POP-07"][0].verdict == "passed"
+    assert told["FAM-02"][0].verdict == "could_not_run"
+    assert "process" in (told["FAM-02"][0].reason or "")
 
 
 def test_what_is_not_selected_does_not_run_but_is_known_to_have_a_check(run: Run) -> None:
