@@ -24,10 +24,13 @@ def verdict(stage: Stage, family: Family, who: Requester, model: str, words: str
     """What becomes of words, as a prompt or in a conversation: refused, or what of them reaches the worker."""
     content = {"messages": talk(words)} if family is Family.CHAT else {"prompt": words}
     answer = who.try_submit(family, {"models": [model], **content})
-    if answer.limited:
-        raise CouldNotRun(f"refused for its rate only: {answer}")
-    if not answer.accepted:
+    if answer.refused:
+        harmless = who.try_submit(Family.TEXT, {"models": [model], "prompt": f"Tell me about {stage.unique()}."})
+        if not harmless.accepted:
+            raise CouldNotRun(f"harmless text is refused as well: {harmless}")
         return {"the submit": (answer.status, answer.code)}
+    if not answer.accepted:
+        raise CouldNotRun(f"the {family} submit was neither taken nor refused: {answer}")
     arrived, (first, *_, last) = _told(stage.serving(family, model).pop_job()), words.split()
     return {
         "the submit": "taken",
