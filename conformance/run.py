@@ -289,10 +289,11 @@ def check_declared(selected: set[str], profile: Profile) -> None:
     if any(row.declared(profile.capabilities) for row in rows):
         return
     missing = sorted({c for row in rows for c in row.capabilities} - profile.capabilities)
-    files = " `migration` comes with --baseline and --migration." if "migration" in missing else ""
+    given = {"migration": "--baseline and --migration", "database_proxy": "--database-proxy"}
+    options = "".join(f" `{name}` comes with {option}." for name, option in given.items() if name in missing)
     raise BadOptions(
         f"None of the selected requirements can be judged: not declared is {', '.join(missing)}.",
-        f"Claim it in the profile's capabilities, or select others.{files}",
+        f"Claim it in the profile's capabilities, or select others.{options}",
     )
 
 
