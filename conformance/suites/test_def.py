@@ -240,7 +240,7 @@ def test_what_a_natural_conversation_costs_a_pop_is_recorded(stage: Stage) -> No
         handing[weighs] = counted.received(queue.hand_out)
         queue.clear()
     _seen(handing)
-    costs = {what: round(slope(points), 3) for what, points in passing.items()}
+    costs = {what: round(slope(points), 3) + 0.0 for what, points in passing.items()}
     costs["a pop that hands the conversation out"] = round(slope(handing), 3)
     stage.note("bytes from the database for each byte of a natural conversation", costs)
 
