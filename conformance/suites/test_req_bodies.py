@@ -49,7 +49,7 @@ def _body_of(stage: Stage, model: str, size: int) -> tuple[bytes, list[dict[str,
     def body(messages: list[dict[str, Any]]) -> bytes:
         return json.dumps(stage.profile.build("submit", {"models": [model], "messages": messages})).encode()
 
-    filler = "".join(stage.random.choices(LETTERS, k=4096))
+    filler = 8 * "".join(stage.random.choices(LETTERS, k=512))
     each = len(body([user(filler), user(filler)])) - len(body([user(filler)]))
     messages = [user(filler) for _ in range(max(1, size // each - 1))]
     messages.append(user(""))
@@ -119,9 +119,9 @@ class Door:
         return answer
 
     def with_an_odd_field(self) -> Iterator[tuple[str, bytes]]:
-        """Right bodies but for one field, for each field that the profile has."""
+        """Right bodies but for one field, for each that a right one has."""
         odd: tuple[Any, ...] = ({"odd": [None]}, 2**80, [[[]]], "odd", -1, True)
-        for place, name in enumerate(self.stage.profile.body[self.kind]):
+        for place, name in enumerate(self.fields):
             value = odd[place % len(odd)]
             body = self.stage.profile.build(self.kind, {**self.fields, name: value})
             yield f"{name} {value!r}", json.dumps(body).encode()
@@ -132,7 +132,18 @@ def _doors(stage: Stage) -> list[Door]:
     asked, served = stage.model(), stage.model()
     requester, worker = stage.requester(), stage.chat_worker(served)
     job = worker.pop_job(stage.chat(served))
-    submit = {"models": [asked], "messages": [user()], "tools": [tool()], "params": {"top_k": 1}, "max_length": 80}
+    submit: dict[str, Any] = {
+        "models": [asked],
+        "messages": [user()],
+        "tools": [tool()],
+        "max_length": 80,
+        "params": {"top_k": 1},
+        "tool_choice": "auto",
+        "response_format": {"type": "text"},
+        "n": 1,
+        "workers": [],
+        "dry_run": False,
+    }
     said: dict[str, Any] = {
         "message": {"role": "assistant", "content": "Rain."},
         "generation": "Rain.",
@@ -169,10 +180,9 @@ DEPTH = 100_000
 def _malformed(door: Door) -> Iterator[tuple[str, bytes]]:
     """Bodies that are no JSON, no object, or hold what JSON, Unicode or a machine's stack has no place for."""
     right = door.written()
-    yield from (("nothing", b""), ("null", b"null"), ("an array", b"[1]"), ("a string", b'"text"'), ("a number", b"17"))
+    yield from (("nothing", b""), ("null", b"null"), ("an array", b"[1]"), ("UTF-16", right.decode().encode("utf-16")))
     yield from (("half a body", right[: len(right) // 2]), ("a body and a half", right + right[: len(right) // 2]))
-    yield from (("no text", b"\x00\xff\xfe{]"), ("UTF-16", right.decode().encode("utf-16")))
-    for number in (b"NaN", b"-Infinity", b"1e400", b"9" * 5000, b"0x10"):
+    for number in (b"NaN", b"1e400", b"9" * 5000):
         yield f"{door.number} {number[:9].decode()}", door.written(**{door.number: number})
     for text in (rb'"\xc3\x28"', rb'"\xed\xa0\x80"', rb'"\0"'):
         broken = text.decode("unicode_escape").encode("latin-1")
@@ -182,7 +192,7 @@ def _malformed(door: Door) -> Iterator[tuple[str, bytes]]:
 
 
 JSON_TYPE = "application/json"
-_CONTENT_TYPES = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None)
+_CONTENT_TYPES = ("text/plain", "multipart/form-data", None)
 
 
 @check("REQ-14")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from conformance.absence import changes_nothing, refused
@@ -16,6 +16,7 @@ from conformance.suites.req_scenes import (
     Message,
     assert_arrives,
     calls,
+    end,
     handed,
     keep,
     nothing_was_queued,
@@ -32,7 +33,7 @@ def _proper(stage: Stage, model: str) -> Answer:
     """The answer to a submit that is as it should be; it does not go on waiting."""
     answer = stage.requester().try_submit(CHAT, {"models": [model], "messages": [user()]})
     if answer.accepted:
-        keep(stage, answer, model, {}).cancel()
+        end(stage, keep(stage, answer, model, {}))
     return answer
 
 
@@ -41,10 +42,9 @@ def _proper(stage: Stage, model: str) -> Answer:
 ABSENT = object()
 
 _MALFORMED: tuple[Any, ...] = (
-    ABSENT, None, [], {}, {"0": user()}, "Hello.", "", 1, True,
-    [None], ["Hello."], [[user()]], [{}], [{"content": "Who says so?"}], [{"role": "user"}],
-    [{"role": 5, "content": "Hello."}], [{"role": None, "content": "Hello."}],
-    [user(5)], [user({"text": "Hello."})], [user(["Hello."])], [user([{"text": "Hello."}])], [user([{"type": "text"}])],
+    ABSENT, None, [], {"0": user()}, "Hello.", 1,
+    [None], ["Hello."], [{}], [{"content": "Who says so?"}], [{"role": "user"}], [{"role": 5, "content": "Hello."}],
+    [user(5)], [user({"text": "Hello."})], [user(["Hello."])], [user([{"text": "Hello."}])],
     [user([{"type": "text", "text": 5}])], [{"role": "assistant", "content": None, "tool_calls": "look_up"}],
     [user(), "and a bad one"], [user(), {"role": "assistant"}, user()],
 )  # fmt: skip
@@ -237,7 +237,7 @@ def test_a_top_level_openai_field_is_refused_or_honoured(stage: Stage) -> None:
             request = keep(stage, answer, model, {})
             job = handed(worker, request)
             assert honoured(job, request), f"{name} {value!r} at top level was accepted and ignored: {job.payload!r}"
-            request.cancel()
+            end(stage, request)
         else:
             refused(answer, control=lambda: proper)
     fates["model"] = _fate_of_a_top_level_model(stage)
@@ -283,13 +283,20 @@ def _places(words: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def _without_text() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """NUL and half a pair in every place, the other ways to break a pair in the first."""
+    for kind, words in _NO_TEXT.items():
+        places = list(_places(words).items())
+        yield from ((kind, *place) for place in (places if kind in ("NUL", "half a pair") else places[:1]))
+
+
 @check("REQ-16")
 def test_what_is_no_text_is_refused_or_arrives_unchanged(stage: Stage) -> None:
     """NUL and halves of surrogate pairs stand in messages and extras: refused and not queued, or handed out as sent."""
     model, requester = stage.model(), stage.requester()
     worker, proper = stage.chat_worker(model), _proper(stage, model)
     fates: dict[str, set[str]] = {kind: set() for kind in _NO_TEXT}
-    for kind, place, fields in ((kind, *place) for kind, words in _NO_TEXT.items() for place in _places(words).items()):
+    for kind, place, fields in _without_text():
         what = f"{kind} in {place}"
         answer = requester.try_submit(CHAT, {"models": [model], **fields})
         assert not answer.crashed, f"{what} crashes the target: {answer}"

@@ -12,7 +12,7 @@ from conformance.checks import check
 from conformance.client import Answer
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
-from conformance.suites.req_scenes import IMAGE, Message, calls, handed, result, text_part, user
+from conformance.suites.req_scenes import IMAGE, Message, calls, end, handed, result, text_part, user
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 
@@ -28,19 +28,20 @@ def _watched(stage: Stage) -> list[tuple[str, Requester, str]]:
     return watched
 
 
-def _saying(words: str) -> dict[str, list[Message]]:
-    """Conversations that say these words, each in one place."""
-    argument = json.dumps({"query": words}, ensure_ascii=False)
-    return {
-        "a system message": [{"role": "system", "content": words}, user("Hello.")],
-        "a user's message": [user(words)],
-        "an assistant's message": [user("Hello."), {"role": "assistant", "content": words}, user("Go on.")],
-        "a part": [user([text_part("Look at this: "), IMAGE, text_part(words)])],
-        "an argument string": [user("Look it up."), calls(("a", argument)), result("a", "Nothing.")],
-        "a tool's result": [user("Look it up."), calls(("a", "{}")), result("a", words)],
-        "a part of a tool's result": [user("Look it up."), calls(("a", "{}")), result("a", [text_part(words)])],
-        "the last of many": [*(user(f"Number {count}.") for count in range(30)), user(words)],
-    }
+def _saying(phrase: str) -> list[Message]:
+    """A conversation that says this phrase wherever something can be said; the words around it tell where."""
+    argument = json.dumps({"query": f"in an argument string {phrase} it is"}, ensure_ascii=False)
+    return [
+        {"role": "system", "content": f"In a system message {phrase} it is."},
+        user(f"In the first message {phrase} it is."),
+        {"role": "assistant", "content": f"In an answer {phrase} it is."},
+        user([text_part("Look at this: "), IMAGE, text_part(f"In a part {phrase} it is.")]),
+        calls(("a", argument), ("b", "{}")),
+        result("a", f"In a result {phrase} it is."),
+        result("b", [text_part(f"In a part of a result {phrase} it is.")]),
+        *(user(f"Number {count}.") for count in range(20)),
+        user(f"In the last of many {phrase} it is."),
+    ]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -54,19 +55,16 @@ def _strings(value: Any) -> Iterator[str]:
 @check("REQ-10")
 def test_nothing_that_the_filter_matches_reaches_a_worker(stage: Stage) -> None:
     """Somebody whose requests are rewritten says the phrase, here or there: no worker reads it, by either road."""
-    phrase = stage.profile.moderation.phrase
+    phrase, fates = stage.profile.moderation.phrase, {}
     for whose, who, model in _watched(stage):
+        _is_filtered_in_text(stage, who, model, f"What is {phrase} to you?")
         words = f"{stage.unique()} {phrase} {stage.unique()}"
-        _is_filtered_in_text(stage, who, model, words)
-        worker, fates = stage.chat_worker(model), {}
-        for place, messages in _saying(words).items():
-            request = _accepted(stage, who, model, messages)
-            fates[place] = "rewritten" if request else "refused"
-            if request:
-                what = f"{phrase!r} in {place}, of {whose}"
-                _reads_none_of_it(stage, handed(worker, request), what, words)
-                _is_not_stored(stage, request, what)
-        stage.note(f"the phrase of {whose}", fates)
+        request = _accepted(stage, who, model, _saying(words))
+        fates[whose] = "rewritten" if request else "refused"
+        if request:
+            _reads_none_of_it(stage, handed(stage.chat_worker(model), request), f"{phrase!r} of {whose}", words)
+            _is_not_stored(stage, request, f"{phrase!r} of {whose}")
+    stage.note("fate_of_the_phrase", fates)
 
 
 def _accepted(stage: Stage, who: Requester, model: str, messages: list[Message]) -> Request | None:
@@ -111,5 +109,5 @@ def _harmless(stage: Stage, who: Requester, model: str) -> Answer:
     """The answer to a submit of which the filter minds nothing; it does not go on waiting."""
     answer = who.try_submit(CHAT, {"models": [model], "messages": [user("Hello, good morning.")]})
     if answer.accepted:
-        stage.keep(Request(answer.id("id"), CHAT, who, (model,), {})).cancel()
+        end(stage, stage.keep(Request(answer.id("id"), CHAT, who, (model,), {})))
     return answer

@@ -13,7 +13,7 @@ from conformance.client import Answer
 from conformance.equality import same_json
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
-from conformance.suites.req_scenes import handed, keep
+from conformance.suites.req_scenes import end, handed, keep
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 
@@ -45,7 +45,7 @@ class Twins:
         """What the worker is handed of an accepted request. It is cancelled: twenty generations of it may wait."""
         request = keep(self.stage, answer, self.model, {}, family)
         payload = handed(self.worker, request).payload
-        request.cancel()
+        end(self.stage, request)
         if not isinstance(payload, dict):
             raise CouldNotRun(f"the payload of a {family} job is {payload!r}")
         return payload
@@ -132,15 +132,13 @@ def test_a_field_that_is_left_out_reaches_the_worker_as_its_text_twins(stage: St
 
 @check("REQ-04")
 def test_a_value_outside_its_range_is_refused_as_its_text_twins(stage: Stage) -> None:
-    """Twins are submitted with one value outside its range; chat is refused where text is."""
+    """Chat is submitted with one value outside its range after another; it is refused, as text is."""
     twins = Twins.on(stage)
     proper, _ = twins.judge(_within(stage)[0])
     for params in _outside(stage):
-        text, chat = twins.submit(TEXT, params), twins.submit(CHAT, params)
-        for family, answer in ((TEXT, text), (CHAT, chat)):
-            if answer.accepted:
-                keep(stage, answer, twins.model, {}, family).cancel()
-        if text.accepted and chat.accepted:
-            raise CouldNotRun(f"both families take {params!r}, which the profile has outside its ranges")
-        assert not text.accepted, f"text takes {params!r}, chat does not: {chat}"
+        chat = twins.submit(CHAT, params)
+        if chat.accepted:
+            end(stage, keep(stage, chat, twins.model, {}))
+            if twins.submit(TEXT, params).accepted:
+                raise CouldNotRun(f"both families take {params!r}, which the profile has outside its ranges")
         refused(chat, control=lambda: proper)
