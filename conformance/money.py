@@ -70,6 +70,19 @@ class Money:
             raise CouldNotRun("the target shows payments only in the owner's balance, which was not read before")
         return self._fresh_balance(owner) - self._opened[owner.key]
 
+    def books(self, requests: Sequence[Request]) -> list[tuple[float, float | None]]:
+        """What each of these has cost and, where the ledger shows it, what was paid for it; waited for once."""
+        time.sleep(self._profile.timings.settlement)
+        if self._ledger is None:
+            return [(request.status().kudos, None) for request in requests]
+        return [self._cost_and_payment(request) for request in requests]
+
+    def _cost_and_payment(self, request: Request) -> tuple[float, float]:
+        moved = self._postings([request.id, *{job.id for job in request.jobs}])
+        user = request.requester.account.id
+        cost = -sum((amount for who, amount in moved if who == user), 0.0)
+        return cost, sum((amount for who, amount in moved if who != user), 0.0)
+
     def balance(self, account: Account) -> float:
         """An account's kudos now, all settled; as exact as the profile's rounding."""
         time.sleep(self._profile.timings.settlement)
