@@ -164,6 +164,13 @@ class Webhook(_Part):
     patience: Seconds
 
 
+class Recording(_Part):
+    """The exchange that was recorded before chat: its file (empty: there is none), and the template of its model."""
+
+    text: str
+    model: str
+
+
 class Workers(_Part):
     """Bridge agents of workers."""
 
@@ -257,6 +264,7 @@ class Profile(_Part):
     models: Models
     moderation: Moderation
     webhook: Webhook
+    recording: Recording
     workers: Workers
     eligibility: Eligibility
     money: Money
