@@ -7,7 +7,7 @@ out on purpose: NUL and half surrogates, which have a requirement of their own, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import schemathesis
@@ -29,7 +29,7 @@ _OPEN: tuple[Any, ...] = (
     {"type": "text", "text": "Words."}, {"type": "image_url", "image_url": {"url": "https://images.example/a.png"}},
     {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}},
     {"id": "call-1", "type": "function", "function": {"name": "find", "arguments": "{"}}, {"type": "json_object"},
-    {"prompt_tokens": 3, "completion_tokens": 5}, {}, {"type": 5}, {"type": "text", "text": None}, {"": [None, {}]},
+    {"type": "json_schema", "json_schema": {"name": "found", "schema": {"type": "object"}}}, {"type": "", "": [{}]},
 )  # fmt: skip
 _ANYTHING: tuple[Any, ...] = (*_OPEN, None, True, 5, -1.5, "", "words", [], [[]])
 
@@ -135,7 +135,7 @@ def calls(document: Document, view: Any, operation: Operation) -> SearchStrategy
             cases = allowed
         else:
             refused = described.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
-            cases = st.one_of(allowed, allowed, refused)
+            cases = st.one_of(allowed, allowed, allowed, allowed, refused)
     except (SchemathesisError, LookupError) as error:
         raise untrue(document, error) from None
     own = st.sampled_from([True] * 6 + [False])
@@ -149,15 +149,19 @@ def _drawn(operation: str, case: Any, own: bool, key: Key) -> Drawn:
     return Drawn(operation, None if raw is not None else body, raw, str(id), own, key)
 
 
+def unspoilt(drawn: Drawn) -> Malformed:
+    """A call of the own key, as it was drawn."""
+    return Malformed(replace(drawn, key="own"))
+
+
 def malformed(drawn: SearchStrategy[Drawn]) -> SearchStrategy[Malformed]:
-    """Calls of the own key that are spoilt somewhere, or as they were drawn."""
-    own = drawn.map(lambda call: Drawn(call.operation, call.body, call.raw, call.id, call.own))
+    """Calls of the own key that are spoilt somewhere."""
+    own = drawn.map(lambda call: unspoilt(call).drawn)
     graft = st.tuples(st.floats(0, 1), strange())
     types = st.sampled_from(
         ["application/json", "application/json", "text/plain", "application/json; charset=x", "", None]
     )
     return st.one_of(
-        own.map(Malformed),
         st.builds(Malformed, own, graft),
         st.builds(Malformed, own, st.none(), damages()),
         st.builds(Malformed, own, st.none(), st.none(), types),

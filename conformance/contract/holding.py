@@ -50,12 +50,12 @@ class Holder:
         return st.fixed_dictionaries(self._calls)
 
     def spoilt(self) -> SearchStrategy[list[Malformed]]:
-        """Spoilt calls of each route that takes a body, and ids that are none for the others."""
+        """Submits and a call by id as they were drawn, and a spoilt call of each route that takes a body."""
         bodies = [calls for name, calls in self._calls.items() if name.startswith(_ROUTES_WITH_BODY)]
         paths = [calls for name, calls in self._calls.items() if not name.startswith(_ROUTES_WITH_BODY)]
         submit = self._calls[f"submit_{self.family}"]
-        drawn = [drawing.malformed(calls) for calls in (submit, *bodies)] + [st.one_of(*paths).map(Malformed)]
-        return st.tuples(*drawn).map(list)
+        as_drawn = [calls.map(drawing.unspoilt) for calls in (submit, submit, st.one_of(*paths))]
+        return st.tuples(*as_drawn, *map(drawing.malformed, bodies)).map(list)
 
     # Judging
 
@@ -95,8 +95,7 @@ class Holder:
             self._must(submit)
         self._must(f"status_{self.family}")
         self._act(story["pop"])
-        if self.story.job is None:
-            self._must("pop")
+        self._ready(self._act)
         if "progress" in story:
             self._act(story["progress"])
         self._act(story["reply"])
@@ -115,7 +114,7 @@ class Holder:
         for name in self.operations:
             for key in keys if not name.startswith(("status_", "cancel_")) else keys[:1]:
                 self._act(replace(self.story.plain(name, unknown), key=key))
-        self._ready()
+        self._ready(self._act)
         if "progress" in self.operations:
             self._must("progress")
 
@@ -169,18 +168,22 @@ class Holder:
             AssertionError: one does.
             CouldNotRun: the target is gone.
         """
-        self._ready()
+        self._ready(self.story.tell)
         for call in calls:
             told = self._answered(call)
             self._count(told)
             assert not told.answer.crashed, f"a call crashed the target: {told.answer}{self._repeat(told)}"
 
-    def _ready(self) -> None:
-        """A request is open, and a job in hand."""
+    def _ready(self, tell: Callable[[Drawn], Told]) -> None:
+        """See that a request is open and a job in hand; a drawn request may ask for more than the worker is."""
+        submit = f"submit_{self.family}"
         if self.story.request is None:
-            self.story.must(f"submit_{self.family}")
+            self.story.carried_out(tell(self.story.plain(submit)))
         if self.story.job is None:
-            self.story.must("pop")
+            tell(self.story.plain("pop"))
+        if self.story.job is None:
+            self.story.carried_out(tell(self.story.plain(submit)))
+            self.story.carried_out(tell(self.story.plain("pop")))
 
     def _answered(self, call: Malformed) -> Told:
         try:
