@@ -110,6 +110,8 @@ def test_a_hand_out_reads_what_it_carries_once(stage: Stage) -> None:
 OUT_OF_LINE = 32768
 # What was touched before a look may be told late, but once only: a server that touches blocks does it each time.
 LOOKS = 2
+# Seconds in which a backend that has become idle reports what it did, even if it is asked for nothing more.
+TOLD = 12.0
 
 
 @check("DEF-03")
@@ -155,7 +157,7 @@ def _touched(stage: Stage, table: str, queue: Queue) -> int:
         late = seen.scanned is not None and seen.scanned <= last
         return None if late or seen.updates - before.updates < handed_out else seen
 
-    after = stage.until(told)
+    after = stage.until(told, within=TOLD)
     if after is None:
         raise CouldNotRun(f"the statistics of {table} do not tell of {handed_out} hand-outs")
     return after.out_of_line - before.out_of_line
