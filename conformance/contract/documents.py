@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from conformance.client import Answer, Client
 from conformance.contract import ours
@@ -54,10 +55,23 @@ def _document(path: str, answer: Answer) -> Document | None:
     document = Document(path, answer.body)
     if not isinstance(document.raw.get("paths"), dict):
         raise Untrue(f"the contract at {path} has no paths")
-    outside = [reference for reference in _references(document.raw) if not reference.startswith("#")]
-    if outside:
-        raise Untrue(f"the contract at {path} is not whole: it refers to {outside[0]}")
+    for reference in _references(document.raw):
+        if not reference.startswith("#") or at(document.raw, reference) is None:
+            raise Untrue(f"the contract at {path} is not whole: it refers to {reference}")
     return document
+
+
+def at(value: Any, pointer: str) -> Any:
+    """What a JSON pointer, as in `#/paths/~1x`, leads to; None where there is nothing."""
+    for step in pointer.removeprefix("#").split("/")[1:]:
+        step = unquote(step).replace("~1", "/").replace("~0", "~")  # noqa: PLW2901 - the same step, unescaped
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return None
+    return value
 
 
 def _references(value: Any) -> Iterator[str]:

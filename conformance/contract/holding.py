@@ -13,6 +13,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from schemathesis.errors import SchemathesisError
 
 from conformance.actors import Family
 from conformance.contract import drawing, judging, operations
@@ -79,6 +80,8 @@ class Holder:
                 self.stage.for_all(examples, timely, count=wanted.examples, seed=seeds[-1])
             except AssertionError as failure:
                 raise _seeded(failure, seeds[-1]) from None
+            except SchemathesisError as error:
+                raise drawing.untrue(self.document, error) from None
             if not exploring or time.monotonic() > end:
                 break
             seeds.append(randbits(32))

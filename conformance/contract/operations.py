@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from conformance.actors import Family
 from conformance.client import Answer
-from conformance.contract.documents import Document, Untrue
+from conformance.contract.documents import Document, Untrue, at
 from conformance.profile import Profile, dig
 
 
@@ -101,19 +101,7 @@ def links(document: Document, operations: dict[str, Operation], source: str, ans
 def _resolved(document: Document, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
-    return _at(document.raw, value["$ref"]) or {} if "$ref" in value else value
-
-
-def _at(value: Any, pointer: str) -> Any:
-    for step in pointer.removeprefix("#").split("/")[1:]:
-        step = unquote(step).replace("~1", "/").replace("~0", "~")  # noqa: PLW2901 - the same step, unescaped
-        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
-        else:
-            return None
-    return value
+    return at(document.raw, value["$ref"]) or {} if "$ref" in value else value
 
 
 def _target(document: Document, what: str, link: dict[str, Any]) -> tuple[str, str]:
@@ -132,7 +120,7 @@ def _value(name: str, link: dict[str, Any], answer: Answer) -> str:
     for expression in (link.get("parameters") or {}).values():
         value = expression
         if isinstance(expression, str) and expression.startswith("$response.body"):
-            value = _at(answer.body, expression.removeprefix("$response.body"))
+            value = at(answer.body, expression.removeprefix("$response.body"))
         if isinstance(value, str | int) and not isinstance(value, bool):
             return str(value)
     raise Untrue(f"the link {name!r} names nothing of the answer to {answer}")
