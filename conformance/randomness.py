@@ -18,6 +18,7 @@ _OF_COUNTS = 2e-10
 _OF_ORDER = 6.5
 # Ids in a series below which the counts could never tell chance from a rule.
 FEWEST_IDS = 48
+FREE_BITS = len(_FREE)
 
 
 def oddity(ids: Sequence[str]) -> str | None:

@@ -49,7 +49,8 @@ def test_the_first_difference_is_told(recorded: Any, shown: Any, said: str) -> N
     ],
 )
 def test_a_type_takes_its_own_values_only(type_: str, values: list[Any]) -> None:
-    others: list[Any] = [other for other in ("", 1.5, True, None, [], {}) if type(other) not in map(type, values)]
+    anything: tuple[Any, ...] = ("", 1.5, True, None, [], {})
+    others = [other for other in anything if type(other) not in map(type, values)]
     assert [differing(type_, value) for value in values] == [None] * len(values)
     assert all(differing(type_, other) for other in others if (type_, other) != ("<number>", 1.5))
 
