@@ -47,6 +47,10 @@ class BadCatalogue(Situation):
     """The catalogue and the suites contradict each other."""
 
 
+class BadHistory(Situation):
+    """A file that holds no history."""
+
+
 class BadOptions(Situation):
     """Options that do not go together or name something that does not exist."""
 
