@@ -28,6 +28,7 @@ from conformance.catalogue import Capability
 from conformance.client import Client
 from conformance.database import Database
 from conformance.errors import CouldNotRun
+from conformance.histories import History, recorded
 from conformance.moderating import Moderator
 from conformance.money import Money
 from conformance.profile import Profile
@@ -103,6 +104,8 @@ class Stage:
         self.random = random.Random(f"{resources.seed}/{name}")
         self.money = Money(self.client, resources.database)
         self._counted: Counted | None = None
+        # When the target's clock was moved past the life of a request or generation, by id.
+        self._moved: dict[str, float] = {}
         self._requests: list[Request] = []
         self._hired: list[tuple[Workforce, str]] = []
         # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
@@ -344,6 +347,7 @@ class Stage:
 
     def _move(self, statement: str, id: str) -> None:
         self.needs("time")
+        self._moved[id] = time.monotonic()
         if self.database.run(statement, id=id) != 1:
             raise CouldNotRun(f"the clock of {id} could not be moved: no such row")
 
@@ -417,6 +421,17 @@ class Stage:
         except Flaky:
             # A target that fails an example now and then has failed it.
             raise failures[-1] from None
+
+    # What happened
+
+    @property
+    def exchanged(self) -> int:
+        """How many exchanges there have been: a place for a history to begin at."""
+        return len(self.client.recorder.exchanges)
+
+    def history(self, since: int = 0) -> History:
+        """What this check did and was answered, from that many exchanges on: for the history checker to judge."""
+        return recorded(self.client.recorder.exchanges[since:], self.profile, moved=self._moved)
 
     def note(self, name: str, fact: Any) -> None:
         """Record a fact for the report; it judges nothing."""
