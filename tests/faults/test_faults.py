@@ -15,7 +15,7 @@ from fixtures import faults
 from fixtures.faults import FaultError, Patch
 from fixtures.postgres import Server
 
-AREAS = ("API", "FAM", "REQ", "POP", "RPL", "CAN", "PRG", "MIG", "DEF", "ACC")
+AREAS = ("API", "FAM", "REQ", "POP", "RPL", "CAN", "PRG", "OPK", "TXT", "SEC", "MIG", "DEF", "ACC")
 FAULTS = faults.known()
 TABLE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 
