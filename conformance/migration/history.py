@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from conformance import migration, preflight, targets
-from conformance.actors import Requester, Status, Worker
+from conformance.actors import Requester, Worker
 from conformance.client import Client
 from conformance.errors import CouldNotRun, ReferenceNotStarted
 from conformance.migration import catalog
 from conformance.stage import Resources, Stage
+from conformance.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from conformance.actors import Family, Generation, Job, Request, Status, Worker
+from conformance.actors import Family, Job, Request, Worker
 from conformance.client import Answer
 from conformance.equality import same_json
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
+from conformance.statuses import Generation, Status
 from conformance.stories.calls import (
     Across,
     Call,

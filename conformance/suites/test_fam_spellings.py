@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.absence import not_found, refused
-from conformance.actors import Family, Request, Status
+from conformance.actors import Family, Request
 from conformance.checks import check
 from conformance.client import Answer
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
+from conformance.statuses import Status
 
 # How a real id is spelt otherwise: as it stands in a path.
 Spelling = Callable[[str], str]

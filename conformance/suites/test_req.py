@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.absence import receives_nothing
-from conformance.actors import Family, Generation, Job, Request
+from conformance.actors import Family, Job, Request
 from conformance.checks import check
 from conformance.stage import Stage
+from conformance.statuses import Generation
 from conformance.suites.req_scenes import (
     IMAGE,
     Message,

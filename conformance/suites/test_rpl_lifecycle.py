@@ -11,11 +11,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.absence import changes_nothing, refused
-from conformance.actors import Family, Job, Request, Status, Worker
+from conformance.actors import Family, Job, Request, Worker
 from conformance.checks import check
 from conformance.client import Answer
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
+from conformance.statuses import Status
 from conformance.suites.rpl_scenes import assistant, in_flight, right_reply
 
 # Telling

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.actors import Generation, Job, Request
+from conformance.actors import Job, Request
 from conformance.checks import check
 from conformance.equality import same_json
 from conformance.errors import CouldNotRun
 from conformance.receiver import Delivery, Receiver, receiving
 from conformance.stage import Stage
+from conformance.statuses import Generation
 from conformance.suites.rpl_scenes import Message, assistant, reply_in_chat, tool_call
 
 # What a delivery must say as the status says it.

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from conformance.actors import Account, Family, Job, Request, Requester, Status, Worker
+from conformance.actors import Account, Family, Job, Request, Requester, Worker
 from conformance.client import Answer, Client, Exchange
 from conformance.errors import CouldNotRun
 from conformance.profile import load
+from conformance.statuses import Status
 from fixtures.nulls.server import json_answer, serve
 
 ID = "11111111-1111-4111-8111-111111111111"
