@@ -16,6 +16,7 @@ from rich.console import Console
 from conformance import catalogue, faultmatrix, listing, reference, run
 from conformance import profile as profiles
 from conformance.errors import Exit, NothingMatches, Situation
+from conformance.stories import planted
 from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
 from reports import junit, load, slowest, terminal, write
@@ -186,6 +187,23 @@ def faults_command(
 
     findings = faultmatrix.judge(chosen, scope=scope, jobs=jobs, on_finding=tell)
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
+
+
+@app.command("stories")
+def stories_command(
+    write_to: Annotated[Path | None, typer.Option("--write", help="Write what was found to this file.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the stories.")] = 1,
+    database_url: Annotated[
+        str | None, typer.Option(help="A PostgreSQL server for the references; embedded by default.")
+    ] = None,
+) -> None:
+    """Plant each fault of state into the reference and see how soon the state machine finds it, in how few calls."""
+    if write_to:
+        write.check_writable(write_to.parent)
+    seen = planted.search(seed=seed, database_url=database_url, on_sighting=lambda s: errors.print(s.line()))
+    if write_to:
+        write.write_text(write_to, planted.table(seen, seed))
+    raise typer.Exit(Exit.CONFORMANT if all(s.right for s in seen) else Exit.NOT_CONFORMANT)
 
 
 # Typer makes this of a KeyboardInterrupt before we see it.

@@ -17,7 +17,7 @@ def size(calls: Sequence[Call]) -> int:
     return sum(len(each(call)) for call in calls)
 
 
-def cut(calls: Calls, shows: Shows) -> Calls:
+def cut_down(calls: Calls, shows: Shows) -> Calls:
     """The smallest story found: no call can be left out, and none made simpler.
 
     Hypothesis' own shrinking works on the choices behind a story and plays it hundreds of times; each of these plays

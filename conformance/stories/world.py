@@ -7,8 +7,7 @@ long as one of them agrees with all that was seen. The model knows no HTTP.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
@@ -70,7 +69,7 @@ class Asked:
     stream: bool
     waiting: int
     cancelled: bool = False
-    spared: set[str] = field(default_factory=set)
+    spared: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -80,7 +79,7 @@ class World:
     prices: Prices
     requests: dict[str, Asked] = field(default_factory=dict)
     generations: dict[JobKey, Generation] = field(default_factory=dict)
-    declared: set[str] = field(default_factory=set)
+    declared: frozenset[str] = frozenset()
 
     # What can be told
 
@@ -116,6 +115,12 @@ class World:
                 names.append(self.generations[single.job].request)
         return list(dict.fromkeys(names))
 
+    def copy(self) -> World:
+        """A world that goes its own way."""
+        requests = {name: replace(asked) for name, asked in self.requests.items()}
+        generations = {key: replace(generation) for key, generation in self.generations.items()}
+        return replace(self, requests=requests, generations=generations)
+
     # What a call does
 
     def after(self, call: Single, seen: Seen, *, beside: bool = False) -> list[World]:
@@ -124,7 +129,7 @@ class World:
         Raises:
             Breach: none is.
         """
-        return deepcopy(self).become(call, seen, beside=beside)
+        return self.copy().become(call, seen, beside=beside)
 
     def become(self, call: Single, seen: Seen, *, beside: bool) -> list[World]:
         """This world after a call, changed in place, and others that are possible too."""
@@ -148,7 +153,7 @@ class World:
 
     def _pop(self, call: Pop, seen: Seen, *, beside: bool) -> None:
         if call.kind.takes(Family.CHAT):
-            self.declared.add(call.worker)
+            self.declared |= {call.worker}
         if seen.hand is not None:
             return self._handed(call, seen.hand.request, seen.hand.ids)
         due = [r for r in self.requests.values() if r.waiting and call.kind.takes(r.family)]
@@ -208,12 +213,12 @@ class World:
         self._unrewarded(generation, seen)
         generation.state = State.GIVEN_UP
         asked = self.requests[generation.request]
-        asked.spared.add(generation.worker)
+        asked.spared |= {generation.worker}
         if not asked.cancelled:
             asked.waiting += 1
             return [self]
         # Upstream queues it again although it was cancelled (facts, 3.7).
-        requeued = deepcopy(self)
+        requeued = self.copy()
         requeued.requests[generation.request].waiting += 1
         return [self, requeued]
 
