@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
 
 import pytest
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from conformance.actors import Account, Family, Job, Request, Requester, Worker
 from conformance.checks import check
 from conformance.errors import CouldNotRun
-from conformance.interleavings import Breach, Event, Kind, Popped, Rule, Submitted, breaches, sentence
+from conformance.histories import Rule, Witness
 from conformance.stage import Stage
+from conformance.suites.history_scenes import HANDED_OUT_ONCE, broken
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 each_family = pytest.mark.parametrize("family", [CHAT, TEXT])
@@ -174,53 +176,52 @@ def _last(stage: Stage, requests: Sequence[Request]) -> Request:
 # Many workers, and any order
 
 
+class Kind(StrEnum):
+    """What a worker takes."""
+
+    CHAT_ONLY = "chat-only"
+    TEXT_ONLY = "text-only"
+    BOTH = "both"
+
+
 @dataclass
 class _Theatre:
-    """One model's requests of both families and workers of every kind, and the history of what they did."""
+    """One model's requests of both families, and workers of every kind."""
 
     stage: Stage
     model: str
-    kinds: tuple[Kind, ...] = (Kind.CHAT_ONLY, Kind.TEXT_ONLY, Kind.BOTH)
+    kinds: tuple[Kind, ...] = tuple(Kind)
     requests: list[Request] = field(default_factory=list)
-    history: list[Event] = field(default_factory=list)
     workers: dict[Kind, Worker] = field(default_factory=dict)
+    since: int = 0
 
     def worker(self, kind: Kind) -> Worker:
         return _MAKE[kind](self.stage, self.model)
 
     def submit(self, family: Family, n: int, requester: int) -> None:
-        request = _named(self.stage, family, self.model, n=n, requester=requester)
-        self.requests.append(request)
-        self.history.append(Submitted(request.id, family, n))
+        self.requests.append(_named(self.stage, family, self.model, n=n, requester=requester))
 
-    def popped(self, kind: Kind, job: Job | None) -> Popped:
-        return Popped(kind) if job is None else Popped(kind, _named_in(job, self.requests).id, job.ids)
-
-    def pop(self, kind: Kind) -> bool:
-        """Pop with the theatre's one worker of this kind; whether it was handed something."""
-        worker = self.workers.setdefault(kind, self.worker(kind))
-        event = self.popped(kind, worker.pop())
-        self.history.append(event)
-        return event.request is not None
-
-    def drain(self) -> None:
-        """Pop one after another, with a worker that takes all there is, until nothing is handed out."""
-        most = sum(event.n for event in self.history if isinstance(event, Submitted)) + 1
-        for _ in range(most):
-            if not self.pop(self.kinds[-1]):
-                break
+    def pop(self, kind: Kind) -> Job | None:
+        """Pop with the theatre's one worker of this kind."""
+        return self.workers.setdefault(kind, self.worker(kind)).pop()
 
     def begin(self) -> None:
         """Forget what happened; what an earlier story left in the queue is cancelled."""
         for request in self.requests:
             request.cancel()
-        self.requests, self.history = [], []
+        self.requests, self.since = [], self.stage.exchanged
 
-    def end(self) -> list[Breach]:
-        """Take what is left, and say which rules were broken."""
-        self.drain()
+    def end(self) -> None:
+        """Pop one after another, with a worker that takes all there is, until nothing is handed out."""
+        most = sum(request.sent["n"] for request in self.requests) + 1
+        for _ in range(most):
+            if self.pop(self.kinds[-1]) is None:
+                break
         self.requests = []
-        return breaches(self.history)
+
+    def broken(self, *rules: Rule) -> Witness | None:
+        """The first of these rules that was broken since it began."""
+        return broken(self.stage, rules, since=self.since)
 
 
 _MAKE: dict[Kind, Callable[[Stage, str], Worker]] = {
@@ -236,55 +237,31 @@ ROUNDS = 3
 @check("POP-13", both=True)
 def test_concurrent_pops_hand_nothing_out_twice_and_lose_nothing(stage: Stage, family: Family) -> None:
     """Sixteen workers pop at the same time from one queue; each generation is handed out, and once."""
-    kinds = _Theatre.kinds if family is CHAT else (Kind.TEXT_ONLY,)
+    kinds = tuple(Kind) if family is CHAT else (Kind.TEXT_ONLY,)
     theatre = _Theatre(stage, stage.model(), kinds)
     families = (CHAT, TEXT) if family is CHAT else (TEXT,)
     for place in range(12):
         theatre.submit(families[place % len(families)], n=1 + place % 3, requester=place % 3)
-    crew = [(kinds[place % len(kinds)], place) for place in range(WORKERS)]
 
-    def work(kind: Kind) -> list[Event]:
+    def work(kind: Kind) -> int:
         worker = theatre.worker(kind)
-        jobs = [worker.pop() for _ in range(ROUNDS)]
-        # An empty answer while others pop is no loss: what is lost shows when everybody is done.
-        return [theatre.popped(kind, job) for job in jobs if job is not None]
+        return sum(worker.pop() is not None for _ in range(ROUNDS))
 
-    for events in stage.at_once(*((lambda kind=kind: work(kind)) for kind, _ in crew)):
-        theatre.history += events
-    _tell_concurrency(stage, theatre)
-    found = theatre.end()
-    _misplaced_is_for_others(found)
-    broken = sentence(found, Rule.TWICE, Rule.LOST)
-    assert not broken, f"{WORKERS} workers popped at once: {broken}"
-    _all_handed_out(theatre)
-
-
-def _tell_concurrency(stage: Stage, theatre: _Theatre) -> None:
-    """How much was handed out while all popped; where it is nothing, nothing was tried.
-
-    Raises:
-        CouldNotRun: no pop was answered with a job.
-    """
-    handed = sum(len(event.generations) for event in theatre.history if isinstance(event, Popped))
+    crew = [kinds[place % len(kinds)] for place in range(WORKERS)]
+    handed = sum(stage.at_once(*(partial(work, kind) for kind in crew)))
     stage.note("handed out while all popped", handed)
     if not handed:
         raise CouldNotRun(f"none of {WORKERS * ROUNDS} concurrent pops was handed anything")
+    theatre.end()
+    _judge_handed_out_once(theatre)
 
 
-def _misplaced_is_for_others(found: Sequence[Breach]) -> None:
-    misplaced = sentence(found, Rule.MISPLACED)
+def _judge_handed_out_once(theatre: _Theatre) -> None:
+    misplaced = theatre.broken(Rule.MISPLACED)
     if misplaced:
         raise CouldNotRun(f"the declarations are not kept: {misplaced}")
-
-
-def _all_handed_out(theatre: _Theatre) -> None:
-    """As many generations as were asked for, over all workers."""
-    asked = Counter({event.request: event.n for event in theatre.history if isinstance(event, Submitted)})
-    handed: Counter[str] = Counter()
-    for event in theatre.history:
-        if isinstance(event, Popped) and event.request:
-            handed[event.request] += len(event.generations)
-    assert handed == asked, f"handed out {dict(handed)} of {dict(asked)}"
+    witness = theatre.broken(*HANDED_OUT_ONCE)
+    assert witness is None, str(witness)
 
 
 _STEPS = st.lists(
@@ -294,15 +271,15 @@ _STEPS = st.lists(
 )  # fmt: skip
 
 
-def _played(theatre: _Theatre, steps: Sequence[tuple[Family, int] | Kind]) -> list[Breach]:
-    """The breaches of one interleaving, from an empty queue to an empty queue."""
+def _play(theatre: _Theatre, steps: Sequence[tuple[Family, int] | Kind]) -> None:
+    """One interleaving, from an empty queue to an empty queue."""
     theatre.begin()
     for step in steps:
         if isinstance(step, Kind):
             theatre.pop(step)
         else:
             theatre.submit(*step, requester=0)
-    return theatre.end()
+    theatre.end()
 
 
 @check("POP-13")
@@ -311,10 +288,8 @@ def test_no_interleaving_of_both_families_loses_anything(stage: Stage) -> None:
     theatre = _Theatre(stage, stage.model())
 
     def judge(steps: Sequence[tuple[Family, int] | Kind]) -> None:
-        found = _played(theatre, steps)
-        _misplaced_is_for_others(found)
-        broken = sentence(found, Rule.TWICE, Rule.LOST)
-        assert not broken, broken
+        _play(theatre, steps)
+        _judge_handed_out_once(theatre)
 
     stage.for_all(_STEPS, judge, count=5)
 
@@ -325,10 +300,10 @@ def test_in_any_interleaving_chat_goes_where_it_is_declared(stage: Stage) -> Non
     theatre = _Theatre(stage, stage.model())
 
     def judge(steps: Sequence[tuple[Family, int] | Kind]) -> None:
-        found = _played(theatre, steps)
-        misplaced = sentence((breach for breach in found if breach.family is CHAT), Rule.MISPLACED)
-        assert not misplaced, misplaced
-        other = sentence(found, *Rule)
+        _play(theatre, steps)
+        misplaced = theatre.broken(Rule.MISPLACED)
+        assert misplaced is None or misplaced.family != CHAT, str(misplaced)
+        other = misplaced or theatre.broken(*HANDED_OUT_ONCE)
         if other:
             raise CouldNotRun(f"chat goes where it is declared, but {other}")
 
