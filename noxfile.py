@@ -75,6 +75,13 @@ def conformance(session: nox.Session) -> None:
     session.run("horde-conformance", "run", *session.posargs)
 
 
+@nox.session
+def benchmark(session: nox.Session) -> None:
+    """Print how many operations a second the history checker judges; arguments after -- go to it."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("python", "-P", "-m", "conformance.histories.benchmark", *session.posargs)
+
+
 @nox.session(venv_backend="none", tags=["ci"])
 def readme(session: nox.Session) -> None:
     """Do what the README tells a newcomer to do, in a fresh clone of HEAD with an empty environment."""

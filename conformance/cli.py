@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 from rich.console import Console
 
-from conformance import catalogue, faultmatrix, listing, reference, run
+from conformance import catalogue, faultmatrix, histories, listing, reference, run
 from conformance import profile as profiles
 from conformance.errors import Exit, NothingMatches, Situation
 from conformance.stories import planted
@@ -132,6 +132,20 @@ def slowest_command(
 ) -> None:
     """Print the slowest checks of a run, and how much of its time went into waiting for the target."""
     slowest.print_slowest(load.read_report(report))
+
+
+@app.command("history")
+def history_command(
+    file: Annotated[Path, typer.Argument(help="A recorded history, as the benchmark's --save keeps one.")],
+) -> None:
+    """Judge a recorded history: whether a legal order of its operations exists, and if not, what shows it."""
+    history = histories.load(file)
+    witness = histories.judge(history)
+    if witness is None:
+        typer.echo(f"legal: {len(history.operations)} operations break no rule")
+        return
+    typer.echo(f"{witness.rule}: {witness}")
+    raise typer.Exit(Exit.NOT_CONFORMANT)
 
 
 @app.command("profile")

@@ -26,10 +26,10 @@ def load(path: Path) -> History:
     try:
         return _HISTORY.validate_json(path.read_bytes())
     except OSError as error:
-        raise BadHistory(f"{path} cannot be read: {error.strerror}.", "Give a file that `save` wrote.") from None
+        raise BadHistory(f"{path} cannot be read: {error.strerror}.", "Give the file of a recorded history.") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "its beginning"
         raise BadHistory(
-            f"{path} holds no history: at {place}: {first['msg']}.", "Give a file that `save` wrote."
+            f"{path} holds no history: at {place}: {first['msg']}.", "Give the file of a recorded history."
         ) from None

@@ -77,6 +77,8 @@ CASES = [
     Case(f"run DEF-01 --target {{closed}} {DATABASE}", USAGE, "not declared is database_proxy", "--database-proxy"),
     Case("run NIX", USAGE, "'NIX' matches no requirement", "horde-conformance list"),
     Case("explain FAM-99", USAGE, "no requirement 'FAM-99'", "horde-conformance list"),
+    Case("history no.json", USAGE, "no.json cannot be read", "history"),
+    Case("history typo.toml", USAGE, "typo.toml holds no history", "history"),
     Case("faults no-such-fault", USAGE, "'no-such-fault' names no fault", "horde-conformance faults --list"),
     Case("run FAM-01 --fault no-such-fault", USAGE, "no fault 'no-such-fault'", "horde-conformance faults --list"),
     Case("reference --fault no-such-fault", USAGE, "no fault 'no-such-fault'", "horde-conformance faults --list"),
