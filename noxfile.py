@@ -77,9 +77,15 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def benchmark(session: nox.Session) -> None:
-    """Print how many operations a second the history checker judges; arguments after -- go to it."""
+    """Print the ten slowest checks, the share of waiting, and how many operations a second the history checker judges.
+
+    Arguments after -- go to the run of the checks.
+    """
     install(session, RUN_LOCK, compiled=True)
-    session.run("python", "-P", "-m", "conformance.histories.benchmark", *session.posargs)
+    with tempfile.TemporaryDirectory() as report:
+        session.run("horde-conformance", "run", "--out", report, *session.posargs)
+        session.run("horde-conformance", "slowest", f"{report}/report.json")
+    session.run("python", "-P", "-m", "conformance.histories.benchmark")
 
 
 @nox.session(venv_backend="none", tags=["ci"])
