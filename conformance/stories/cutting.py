@@ -53,6 +53,10 @@ def _simplify(calls: Calls, shows: Shows) -> Calls:
 
 def _simpler_stories(calls: Calls) -> Iterator[Calls]:
     yield from _merged(calls)
+    for worker in ("B", "C"):
+        recast = tuple(_recast(call, worker) for call in calls)
+        if recast != calls:
+            yield recast
     for place, call in enumerate(calls):
         for simpler in _simpler(call):
             yield calls[:place] + simpler + calls[place + 1 :]
@@ -95,6 +99,11 @@ def _merged(calls: Calls) -> Iterator[Calls]:
             both = replace(first, amount=first.amount + second.amount)
             rest = [_renamed(call, second.pop, first) for call in calls if call is not second]
             yield tuple(both if call is first else call for call in rest)
+
+
+def _recast(call: Call, worker: str) -> Call:
+    """The call with worker A in the place of another; where two meet, they stay two."""
+    return replace(call, worker="A") if isinstance(call, Pop) and call.worker == worker else call
 
 
 def _renamed(call: Call, pop: str, to: Pop) -> Call:

@@ -35,13 +35,9 @@ class Sighting:
 
     @property
     def right(self) -> bool:
-        """Found in time, by the requirement that the fault breaks, and cut to few calls."""
-        return (
-            self.smallest is not None
-            and self.smallest.rule == self.fault.breaks
-            and self.seconds < IN_TIME
-            and self.smallest.size <= len(self.fault.story) + TOO_MANY
-        )
+        """Found in time and cut to few calls, whichever of its consequences showed first."""
+        few = self.smallest is not None and self.smallest.size <= len(self.fault.story) + TOO_MANY
+        return few and self.seconds < IN_TIME
 
     def line(self) -> str:
         """One line for a person."""
@@ -95,11 +91,13 @@ at the same time. A model says what must be seen; the first story that shows som
 that still show it. With `--explore` a run tells a target as many stories as a minute takes.
 
 Ten faults of state were planted in the reference before there was a machine. Each row is a search on a reference with
-one of them in it, on the seed {seed}. Calls are those that actors make; statuses and money, which the machine looks at
-beside them, are not counted.
+one of them in it, on the seed {seed}: the requirement that the fault breaks, the fewest calls that show it, when the
+machine found it, as a breach of which requirement (a fault has consequences, and one of them shows first), and to how
+many calls it cut its story. Calls are those that actors make; statuses and money, which the machine looks at beside
+them, are not counted.
 
-| fault | the error | breaks | shortest story | two at once | found after | cut to |
-| --- | --- | --- | --- | --- | --- | --- |
+| fault | the error | breaks | shortest story | two at once | found after | as | cut to |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -113,7 +111,8 @@ def table(sightings: Iterable[Sighting], seed: int) -> str:
 def _row(sighting: Sighting) -> str:
     fault, smallest = sighting.fault, sighting.smallest
     found = f"{sighting.seconds:.1f} s, {sighting.stories} stories" if smallest else "not found"
+    told = f"{smallest.rule} | {smallest.size} calls" if smallest else " | "
     return (
         f"| {fault.name} | {fault.summary} | {fault.breaks} | {len(fault.story)} calls | "
-        f"{'yes' if fault.at_once else 'no'} | {found} | {f'{smallest.size} calls' if smallest else ''} |\n"
+        f"{'yes' if fault.at_once else 'no'} | {found} | {told} |\n"
     )

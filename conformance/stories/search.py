@@ -90,7 +90,7 @@ class Search:
         try:
             act()
         except Breach as breach:
-            self.first = self.told(story, breach)
+            self.first, self.told_first = self.told(story, breach), self.stories
         except CouldNotRun as reason:
             self.stopped = reason
 
@@ -121,7 +121,7 @@ def explore(
     while not search.over and search.stories < stories:
         tell(search, f"{seed}/{batch}", min(_BATCH, stories - search.stories))
         batch += 1
-    search.told_first = search.stories
+    search.told_first = search.told_first or search.stories
     if search.stopped is not None:
         raise search.stopped
     if search.first is not None:

@@ -170,9 +170,8 @@ class World:
         if request is None or asked is None:
             raise Breach(Rule.ONES_OWN_ONCE, "a job with the content of one request", "one with other content")
         if not call.kind.takes(asked.family):
-            raise Breach(
-                self._misplaced(call, asked), "that it is handed nothing of it", f"a generation of {asked.name}"
-            )
+            expected = f"nothing of {asked.name} for a worker that {call.kind}"
+            raise Breach(self._misplaced(call, asked), expected, f"a generation of {asked.name}")
         again = [g.name for g in self.generations.values() if g.id in ids]
         if again:
             raise Breach(Rule.HANDED_OUT_ONCE, "a generation that nobody was handed yet", f"{again[0]} again")
