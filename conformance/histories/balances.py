@@ -11,16 +11,19 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from conformance.histories.books import DONE, Books, Generation, Request
 from conformance.histories.findings import Findings
 from conformance.histories.model import Balance, Rule
+from conformance.histories.names import Names
 from conformance.histories.prices import Prices
 from conformance.histories.timeline import cost, fates
 
-_CENT = 0.005
+# What sums of floats are off, for each amount.
+_NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def judge_balances(books: Books, prices: Prices, found: Findings) -> None:
         return
     accounts = _accounts(books, prices)
     for name in closed:
-        _judge(name, accounts[name], books, found)
+        _judge(name, accounts[name], books, prices, found)
 
 
 def _may_miss_movements(books: Books) -> bool:
@@ -115,33 +118,29 @@ def _running(amounts: Iterator[float]) -> list[float]:
     return list(accumulate(amounts, initial=0.0))
 
 
-def _judge(name: str, account: Account, books: Books, found: Findings) -> None:
+def _judge(name: str, account: Account, books: Books, prices: Prices, found: Findings) -> None:
     terms, sums = books.terms, _Sums(account.movements)
+    # What the balance was before the history, by each reading of it: at least and at most.
     lowest: tuple[float, Balance | None] = (-math.inf, None)
     highest: tuple[float, Balance | None] = (math.inf, None)
     for balance in sorted(books.balances[name], key=attrgetter("returned")):
         settled = balance.called - terms.settlement - terms.balance
         least, most, number = sums.bounds(settled, balance.returned)
-        slack = (terms.rounding + _CENT) * (number + 1)
-        lowest = max(lowest, (balance.kudos - most - slack, balance), key=lambda bound: bound[0])
-        highest = min(highest, (balance.kudos - least + slack, balance), key=lambda bound: bound[0])
+        slack = (terms.rounding + _NOISE) * (number + 1)
+        lowest = max(lowest, (balance.kudos - most - slack, balance), key=itemgetter(0))
+        highest = min(highest, (balance.kudos - least + slack, balance), key=itemgetter(0))
         if lowest[0] > highest[0]:
-            one, other = lowest[1], highest[1]
-            assert one is not None
-            assert other is not None
-            _unbalanced(name, account, sorted((one, other), key=attrgetter("returned")), balance.returned, found)
+            read = [balance for _, balance in (lowest, highest) if balance is not None]
+            acts = [act for r in account.requests.values() for act in (*r.acts, *prices.known(r))]
+            at = balance.returned
+            shown = [*(act for act in acts if act.called <= at), *read]
+            found.add(Rule.UNBALANCED, at, None, shown, partial(_tell_unbalanced, name, read))
             return
 
 
-def _unbalanced(name: str, account: Account, read: list[Balance], at: float, found: Findings) -> None:
-    first, second = read
-    found.add(
-        Rule.UNBALANCED,
-        at,
-        None,
-        [*(act for request in account.requests.values() for act in request.acts if act.called <= at), *read],
-        lambda names: (
-            f"{name} had {first.kudos} kudos when {names.who(first)} read them and {second.kudos} when "
-            f"{names.who(second)} did, which does not follow from what its requests and workers did meanwhile"
-        ),
+def _tell_unbalanced(name: str, read: list[Balance], names: Names) -> str:
+    first, second = sorted(read, key=attrgetter("returned"))
+    return (
+        f"{name} had {first.kudos} kudos when {names.who(first)} read them and {second.kudos} when "
+        f"{names.who(second)} did, which does not follow from what its requests and workers did meanwhile"
     )

@@ -140,10 +140,10 @@ def _judge_told(
 
 def judge_handouts(request: Request, timeline: Timeline, books: Books, found: Findings) -> None:
     """A request is handed out as often as it asked for, and once more for each that was given back; never later."""
-    if len(request.generations) > request.submits[0].n:
-        _judge_excess(request, timeline, found)
     if request.cancels:
         _judge_revival(request, timeline, books, found)
+    if len(request.generations) > request.submits[0].n:
+        _judge_excess(request, timeline, found)
 
 
 def _judge_excess(request: Request, timeline: Timeline, found: Findings) -> None:

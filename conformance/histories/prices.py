@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from conformance.histories.books import Books, Generation
+from conformance.histories.books import Books, Generation, Request
 from conformance.histories.model import AnyOperation, Cancel, Outcome, Progress, Reply
 
 Likeness = tuple[str, int, str, str, str]
 NOTHING = (0.0, 0.0)
-# A reward is told in hundredths of a kudo.
+# Half of the hundredth of a kudo to which movements are rounded, and what sums of floats are off.
 _CENT = 0.005
+_NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,9 @@ class Prices:
             return 0.0, most + fee
         if not reply.usual:
             return 0.0, reply.reward + fee
-        cost = fee if reply.state != "ok" else reply.reward + fee
-        return cost, cost
+        if reply.state != "ok":
+            return fee, fee
+        return reply.reward + fee - _blur(reply.reward), reply.reward + fee + _blur(reply.reward)
 
     def settlement(self, generation: Generation, cancel: Cancel) -> tuple[float, float]:
         """The least and the most that a streamed cancel can have cost; a finished one's fee may be taken or not."""
@@ -66,7 +68,7 @@ class Prices:
     def payment(self, act: object, charged: tuple[float, float]) -> tuple[float, float]:
         """The least and the most that a worker was paid for what cost its requester so much."""
         if isinstance(act, Reply) and act.reward is not None:
-            return act.reward, act.reward
+            return act.reward - _blur(act.reward), act.reward + _blur(act.reward)
         return max(0.0, charged[0] - self._terms.finish_fee), charged[1]
 
     def worth(self, generation: Generation, tokens: int) -> tuple[float, float]:
@@ -91,6 +93,12 @@ class Prices:
             self._points = self._collected()
         likeness = _likeness(generation)
         return list(self._points.get(likeness, {}).values()) if likeness else []
+
+    def known(self, request: Request) -> list[AnyOperation]:
+        """The operations that tell what generations like a request's are worth."""
+        return [
+            act for generation in request.generations for point in self.points(generation) for act in point.operations
+        ]
 
     def _collected(self) -> dict[Likeness, dict[int, Point]]:
         points: dict[Likeness, dict[int, Point]] = {}
@@ -122,6 +130,11 @@ def posted(generation: Generation, cancel: Cancel) -> tuple[int, int]:
 def _is_over(post: Progress, last: float) -> bool:
     """Whether a post was over before the last one that certainly was before the cancel began."""
     return post.outcome is Outcome.DONE and post.returned < last
+
+
+def _blur(reward: float) -> float:
+    """How far a movement may lie from the reward: not at all from one in whole hundredths, to which movements round."""
+    return 0.0 if abs(reward - round(reward, 2)) < _NOISE else _CENT
 
 
 def _likeness(generation: Generation) -> Likeness | None:

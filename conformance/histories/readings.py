@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 
@@ -15,15 +16,17 @@ from conformance.histories.books import DONE, Books, Request
 from conformance.histories.findings import Findings
 from conformance.histories.handouts import cancelled
 from conformance.histories.model import AnyOperation, Reading, Rule, Submit
-from conformance.histories.names import counted
+from conformance.histories.names import Names, counted, listed
 from conformance.histories.prices import Prices
 from conformance.histories.timeline import Bounds, Costs, Timeline
 
 _called, _returned = attrgetter("called"), attrgetter("returned")
-# A charge is a reward in hundredths of a kudo and a fee.
-_CENT = 0.005
+# What sums of floats are off, for each amount.
+_NOISE = 1e-6
 # Characters of a reply that a sentence repeats.
 _LONGEST = 60
+# Endings that a sentence tells one by one.
+_TOLD = 4
 
 
 class Readings:
@@ -153,7 +156,7 @@ class Readings:
         most = terms.submit_fee + costs.most(reading.returned) if submit.usual else math.inf
         if least <= kudos <= most:
             return
-        slack = (terms.rounding + _CENT) * (1 + costs.movements(reading.returned))
+        slack = (terms.rounding + _NOISE) * (1 + costs.movements(reading.returned))
         if kudos < least - slack:
             rule = Rule.FLOOR if costs.streamed else Rule.MISCHARGED
             self._mischarge(rule, reading, f"{_amount(least)} at least")
@@ -161,13 +164,27 @@ class Readings:
             self._mischarge(Rule.MISCHARGED, reading, f"{_amount(most)} at most")
 
     def _mischarge(self, rule: Rule, reading: Reading, bound: str) -> None:
-        others = [
-            act
-            for generation in self.request.generations
-            for point in self.prices.points(generation)
-            for act in point.operations
-        ]
-        self._add(rule, reading, f"cost {reading.kudos} kudos, where what happened costs {bound}", *others)
+        self.found.add(
+            rule,
+            reading.returned,
+            self.request,
+            [
+                *(act for act in self.request.acts if act.called <= reading.returned),
+                *self.prices.known(self.request),
+                reading,
+            ],
+            partial(self._tell_cost, reading, bound),
+        )
+
+    def _tell_cost(self, reading: Reading, bound: str, names: Names) -> str:
+        generations = self.request.generations
+        ends = [f"the reply of {names.who(r)}, paid {r.reward}" for g in generations for r in g.replies if r.reward]
+        ends += [f"the cancel of {names.who(cancel)}" for cancel in self.request.cancels]
+        what = listed(["its submit", *ends[:_TOLD], *(["more"] if len(ends) > _TOLD else [])])
+        return (
+            f"{names.who(reading)} read that {names.request(self.request.id)} cost {reading.kudos} kudos, where "
+            f"{what} cost {bound}"
+        )
 
     def _may_have_settled_unseen(self, reading: Reading) -> bool:
         """Whether a cancel may have settled what a pop took whose answer was lost."""

@@ -74,11 +74,13 @@ class Queue:
 
     def tick(self, now: float) -> None:
         """What a cleaner does, now or a while later."""
+        if self.rng.random() < 0.8:
+            return
         for hand in self.hands.values():
-            if hand.state == "in flight" and hand.since + TERMS.job_lifetime < now and self.rng.random() < 0.2:
+            if hand.state == "in flight" and hand.since + TERMS.job_lifetime < now and self.rng.random() < 0.5:
                 self._give_back(hand)
         for asked in self.requests.values():
-            if asked.count("faulted") >= TERMS.faults and asked.waiting and self.rng.random() < 0.2:
+            if asked.count("faulted") >= TERMS.faults and asked.waiting and self.rng.random() < 0.5:
                 asked.given_up = True
 
     def _give_back(self, hand: Hand) -> None:
