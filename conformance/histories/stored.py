@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +16,11 @@ _HISTORY = TypeAdapter(History)
 def save(history: History, path: Path) -> None:
     """Write a history to a file."""
     path.write_bytes(_HISTORY.dump_json(history, indent=1))
+
+
+def plain(history: History) -> Any:
+    """A history as what JSON holds, for a report."""
+    return _HISTORY.dump_python(history, mode="json")
 
 
 def load(path: Path) -> History:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from conformance.errors import CouldNotRun
 from conformance.histories import Rule, Witness, judge
 from conformance.histories.model import Pop
+from conformance.histories.stored import plain
 from conformance.stage import Stage
 
 # What a queue owes whatever is asked of it at once: nothing twice, nothing lost.
@@ -23,4 +25,8 @@ def broken(stage: Stage, rules: Collection[Rule], *, since: int = 0) -> Witness 
     for act in history.operations:
         if isinstance(act, Pop) and act.generations and act.request is None:
             raise CouldNotRun(f"of which request {', '.join(act.generations)} is cannot be told by its words")
-    return judge(history, rules)
+    witness = judge(history, rules)
+    if witness is not None:
+        # Kept with the report: a history of its own, small enough to be judged again by hand.
+        stage.note("witness", plain(replace(history, operations=witness.operations)))
+    return witness
