@@ -148,8 +148,8 @@ def judge_handouts(request: Request, timeline: Timeline, books: Books, found: Fi
 
 def _judge_excess(request: Request, timeline: Timeline, found: Findings) -> None:
     asked = request.submits[0].n
-    for place, moment in enumerate(timeline.handed.by, 1):
-        back = timeline.returned.possible(moment)
+    for place, moment in enumerate(sorted(generation.pops[0].returned for generation in request.generations), 1):
+        back = timeline.may.until(moment).returned
         if place > asked + back:
             found.add(
                 Rule.EXCESS,
@@ -177,7 +177,7 @@ def _judge_revival(request: Request, timeline: Timeline, books: Books, found: Fi
     handed = 0
     for pop in sorted((pop for pop in request.pops if pop.called > cancel.returned), key=_returned):
         handed += len(pop.generations)
-        back = timeline.returned.possible(pop.returned)
+        back = timeline.may.until(pop.returned).returned
         # What goes back to the queue of a request without a hint is text's to say (CAN-14); a stream is over (CAN-15).
         if request.stream or (handed > back and handed > back + books.ghosts(request, pop.returned)):
             found.add(

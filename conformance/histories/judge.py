@@ -65,7 +65,7 @@ def _judge_request(request: Request, books: Books, waiting: Waiting, prices: Pri
     counted = request.counted
     overdrawn = counted and bool(request.cancels or len(request.generations) > request.submits[0].n)
     passed_over = waiting.passed_over(request) if counted else []
-    timeline = Timeline(request, books) if counted and (overdrawn or passed_over or request.readings) else None
+    timeline = Timeline(request, books, prices) if counted and (overdrawn or passed_over or request.readings) else None
     if timeline is not None and overdrawn:
         judge_handouts(request, timeline, books, found)
     if timeline is not None and passed_over:

@@ -18,7 +18,7 @@ from conformance.histories.handouts import cancelled
 from conformance.histories.model import AnyOperation, Reading, Rule, Submit
 from conformance.histories.names import Names, counted, listed
 from conformance.histories.prices import Prices
-from conformance.histories.timeline import Bounds, Costs, Timeline
+from conformance.histories.timeline import Timeline, Totals
 
 _called, _returned = attrgetter("called"), attrgetter("returned")
 # What sums of floats are off, for each amount.
@@ -44,18 +44,19 @@ class Readings:
     def judge(self, timeline: Timeline | None) -> None:
         """Judge each reading, then the readings beside each other. Without a timeline nothing can be counted."""
         vague = timeline is not None and timeline.vague
-        costs: Costs | None = None
         for reading in self.request.readings:
             if reading.finished != len(reading.said) or (None in reading.said and not vague):
                 self._half(reading)
             if timeline is None or self.submit is None:
                 continue
-            self._judge_said(reading, timeline)
-            self._judge_counts(reading, timeline, self.submit.n)
+            must, may = timeline.must.before(reading.called), timeline.may.until(reading.returned)
+            if reading.said or timeline.sure:
+                self._judge_said(reading, timeline)
+            self._judge_counts(reading, must, may, self.submit.n)
             if reading.kudos is not None:
-                if costs is None:
-                    costs = Costs(self.request, timeline, self.prices)
-                self._judge_cost(reading, reading.kudos, costs, self.submit)
+                if self.books.terms.settlement:
+                    must = timeline.must.before(reading.called - self.books.terms.settlement)
+                self._judge_cost(reading, reading.kudos, must, may, timeline)
         if not all(_follows(one, next_one) for one, next_one in pairwise(self.request.readings)):
             self._judge_order()
             self._judge_replies_beside_each_other()
@@ -111,24 +112,23 @@ class Readings:
     def _missing(self, reading: Reading, value: str) -> None:
         self._add(Rule.STALE, reading, f"has no reply {_short(value)}, which had been taken before")
 
-    def _judge_counts(self, reading: Reading, timeline: Timeline, asked: int) -> None:
-        bounds = timeline.bounds(reading.called, reading.returned)
-        taken = bounds[2]
-        if reading.finished < taken:
-            self._add(Rule.STALE, reading, f"has {reading.finished} finished, when {taken} had been taken")
-        wrong = self._miscount(reading, bounds, asked, 0)
+    def _judge_counts(self, reading: Reading, must: Totals, may: Totals, asked: int) -> None:
+        if reading.finished < must.finished:
+            self._add(Rule.STALE, reading, f"has {reading.finished} finished, when {must.finished} had been taken")
+        wrong = self._miscount(reading, must, may, asked, 0)
         if wrong is None:
             return
         # What pops whose answers were lost may have taken is asked only where it matters.
         ghosts = self.books.ghosts(self.request, reading.returned)
         if ghosts:
-            wrong = self._miscount(reading, bounds, asked, ghosts)
+            wrong = self._miscount(reading, must, may, asked, ghosts)
         if wrong is not None:
             self._add(Rule.MISCOUNTED, reading, wrong)
 
-    def _miscount(self, reading: Reading, bounds: Bounds, asked: int, ghosts: int) -> str | None:
+    def _miscount(self, reading: Reading, must: Totals, may: Totals, asked: int, ghosts: int) -> str | None:
         """The first count that cannot be, as the end of a sentence."""
-        handed, handed_most, _, finished_most, back, back_most, ended, ended_most = bounds
+        handed, _, back, ended, _, _ = must
+        handed_most, finished_most, back_most, ended_most, _, _ = may
         if reading.finished > finished_most:
             return f"has {reading.finished} finished, where {counted(finished_most, 'reply')} can have been taken"
         if not back <= reading.restarted <= back_most + ghosts:
@@ -148,17 +148,16 @@ class Readings:
             return f"has {reading.waiting} waiting, where it can be {_range(least, most)}"
         return None if self.may_be_over <= reading.returned else _missum(reading, asked)
 
-    def _judge_cost(self, reading: Reading, kudos: float, costs: Costs, submit: Submit) -> None:
-        terms = self.books.terms
-        settled = reading.called - terms.settlement
-        accepted = submit.outcome is DONE and submit.returned < settled
-        least = (terms.submit_fee if accepted else 0.0) + costs.least(settled)
-        most = terms.submit_fee + costs.most(reading.returned) if submit.usual else math.inf
+    def _judge_cost(self, reading: Reading, kudos: float, must: Totals, may: Totals, timeline: Timeline) -> None:
+        terms, submit = self.books.terms, self.request.submits[0]
+        accepted = submit.outcome is DONE and submit.returned < reading.called - terms.settlement
+        least = must.cost + terms.submit_fee if accepted else must.cost
+        most = may.cost + terms.submit_fee if submit.usual else math.inf
         if least <= kudos <= most:
             return
-        slack = (terms.rounding + _NOISE) * (1 + costs.movements(reading.returned))
+        slack = (terms.rounding + _NOISE) * (1 + may.charges)
         if kudos < least - slack:
-            rule = Rule.FLOOR if costs.streamed else Rule.MISCHARGED
+            rule = Rule.FLOOR if timeline.streamed else Rule.MISCHARGED
             self._mischarge(rule, reading, f"{_amount(least)} at least")
         elif kudos > most + slack and not self._may_have_settled_unseen(reading):
             self._mischarge(Rule.MISCHARGED, reading, f"{_amount(most)} at most")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
+from typing import NamedTuple
 
 from conformance.histories.books import DONE, Books, Generation, Request
 from conformance.histories.model import Cancel, Fault, Reply, Terms
@@ -17,7 +17,8 @@ from conformance.histories.prices import NOTHING, Prices
 
 INFINITY = math.inf
 # From when, by when (infinity: it need not have been), and what; None is the end of a lifetime.
-Fate = tuple[float, float, Reply | Fault | Cancel | None]
+Act = Reply | Fault | Cancel | None
+Fate = tuple[float, float, Act]
 
 
 def fates(generation: Generation, terms: Terms, moved: float = INFINITY) -> list[Fate]:
@@ -42,105 +43,112 @@ def fates(generation: Generation, terms: Terms, moved: float = INFINITY) -> list
     return [fate for fate in found if fate[0] <= first]
 
 
-class Moments:
-    """How often a thing may, and must, have happened by some moment."""
+class Totals(NamedTuple):
+    """How many generations were handed out, finished, returned to the queue and ended, and what they cost so far."""
 
-    __slots__ = ("by", "since")
-
-    def __init__(self) -> None:
-        self.since: list[float] = []
-        self.by: list[float] = []
-
-    def sort(self) -> None:
-        self.since.sort()
-        self.by.sort()
-
-    def possible(self, moment: float) -> int:
-        """How often at most, the moment included."""
-        return bisect_right(self.since, moment)
-
-    def certain(self, moment: float) -> int:
-        """How often at least, before the moment."""
-        return bisect_left(self.by, moment)
+    handed: int = 0
+    finished: int = 0
+    returned: int = 0
+    ended: int = 0
+    cost: float = 0.0
+    charges: int = 0
 
 
-# The fewest and the most hand-outs, replies, give-backs and endings that a reading can have seen, in this order.
-Bounds = tuple[int, int, int, int, int, int, int, int]
+# A moment, and what it adds to each of the totals.
+Step = tuple[float, int, int, int, int, float, int]
+
+
+class Steps:
+    """Totals that grow from moment to moment."""
+
+    __slots__ = ("moments", "totals")
+
+    def __init__(self, steps: list[Step]) -> None:
+        steps.sort()
+        handed = finished = returned = ended = charges = 0
+        cost = 0.0
+        self.moments = [step[0] for step in steps]
+        self.totals = [_NONE]
+        for _, more_handed, more_finished, more_returned, more_ended, more_cost, more_charges in steps:
+            handed += more_handed
+            finished += more_finished
+            returned += more_returned
+            ended += more_ended
+            cost += more_cost
+            charges += more_charges
+            self.totals.append(Totals(handed, finished, returned, ended, cost, charges))
+
+    def before(self, moment: float) -> Totals:
+        return self.totals[bisect_left(self.moments, moment)]
+
+    def until(self, moment: float) -> Totals:
+        return self.totals[bisect_right(self.moments, moment)]
+
+
+_NONE = Totals()
 
 
 class Timeline:
-    """One request's hand-outs, replies, give-backs and endings, each as moments, and what its readings may show.
+    """What must have happened to a request before a moment (`must`), and what may have until it (`may`).
 
-    `vague`: what one of its replies is shown as is not ours to say. `alike`: two of them may be the same.
+    `said`: what its readings may show, since when. `sure`: what they must show, by when. `vague`: what one of its
+    replies is shown as is not ours to say. `alike`: two replies may be the same. `streamed`: a cancel may have settled.
     """
 
-    __slots__ = ("alike", "ended", "fates", "finished", "handed", "returned", "said", "sure", "vague")
+    __slots__ = ("_may", "_must", "alike", "fates", "may", "must", "said", "streamed", "sure", "vague")
 
-    def __init__(self, request: Request, books: Books) -> None:
-        self.handed, self.finished, self.returned, self.ended = Moments(), Moments(), Moments(), Moments()
-        # What may be shown since when; what must be shown by when.
+    def __init__(self, request: Request, books: Books, prices: Prices) -> None:
+        self._must: list[Step] = []
+        self._may: list[Step] = []
         self.said: dict[str, list[float]] = {}
         self.sure: list[tuple[float, str]] = []
-        self.vague = self.alike = False
+        self.vague = self.alike = self.streamed = False
         terms, moved = books.terms, books.history.moved
         self.fates = [fates(g, terms, moved.get(g.id, INFINITY) if moved else INFINITY) for g in request.generations]
         for generation, found in zip(request.generations, self.fates, strict=True):
             pop = generation.pops[0]
-            self.handed.since.append(pop.called)
-            self.handed.by.append(pop.returned)
+            self._must.append((pop.returned, 1, 0, 0, 0, 0.0, 0))
+            self._may.append((pop.called, 1, 0, 0, 0, 0.0, 0))
             if len(found) == 1:
-                self._end(*found[0])
+                self._end(*found[0], generation, prices)
             else:
-                self._end_somehow(found)
+                self._end_somehow(found, generation, prices)
         if len(self.fates) > 1:
-            for moments in (self.handed, self.finished, self.returned, self.ended):
-                moments.sort()
             self.sure.sort()
             self.alike = any(len(since) > 1 for since in self.said.values())
+        self.must, self.may = Steps(self._must), Steps(self._may)
 
-    def bounds(self, called: float, returned: float) -> Bounds:
-        """What one who looked between these moments can have seen."""
-        handed, finished, back, ended = self.handed, self.finished, self.returned, self.ended
-        return (
-            bisect_left(handed.by, called),
-            bisect_right(handed.since, returned),
-            bisect_left(finished.by, called),
-            bisect_right(finished.since, returned),
-            bisect_left(back.by, called),
-            bisect_right(back.since, returned),
-            bisect_left(ended.by, called),
-            bisect_right(ended.since, returned),
-        )
-
-    def _end(self, since: float, by: float, act: Reply | Fault | Cancel | None) -> None:
+    def _end(self, since: float, by: float, act: Act, generation: Generation, prices: Prices) -> None:
         """What ended a generation is known."""
-        ends = [self.ended]
+        finished, returned, streamed = isinstance(act, Reply), act is None or type(act) is Fault, type(act) is Cancel
+        least, most = NOTHING if returned else cost(act, generation, prices)
+        self._may.append((since, 0, finished, returned, 1, most, not returned))
+        if by < INFINITY:
+            self._must.append((by, 0, finished, returned, 1, least, 0))
         if isinstance(act, Reply):
-            ends.append(self.finished)
             self._say(act, since, by)
-        elif not isinstance(act, Cancel):
-            ends.append(self.returned)
-        for moments in ends:
-            moments.since.append(since)
-            if by < INFINITY:
-                moments.by.append(by)
+        self.streamed = self.streamed or streamed
 
-    def _end_somehow(self, found: list[Fate]) -> None:
+    def _end_somehow(self, found: list[Fate], generation: Generation, prices: Prices) -> None:
         """One of these ended a generation."""
         by = min(by for _, by, _ in found)
         replies = [(since, act) for since, _, act in found if isinstance(act, Reply)]
         returns = [since for since, _, act in found if act is None or isinstance(act, Fault)]
-        for moments, moment in (
-            (self.ended, [since for since, _, _ in found]),
-            (self.finished, [since for since, _ in replies]),
-            (self.returned, returns),
-        ):
-            if moment:
-                moments.since.append(min(moment))
-                if len(moment) == len(found) and by < INFINITY:
-                    moments.by.append(by)
+        costs = [cost(act, generation, prices) for _, _, act in found]
+        dear = [since for (since, _, _), (_, most) in zip(found, costs, strict=True) if most > 0]
+        self._may.append((min(since for since, _, _ in found), 0, 0, 0, 1, 0.0, 0))
+        if replies:
+            self._may.append((min(since for since, _ in replies), 0, 1, 0, 0, 0.0, 0))
+        if returns:
+            self._may.append((min(returns), 0, 0, 1, 0, 0.0, 0))
+        if dear:
+            self._may.append((min(dear), 0, 0, 0, 0, max(most for _, most in costs), 1))
+        if by < INFINITY:
+            finished, returned = len(replies) == len(found), len(returns) == len(found)
+            self._must.append((by, 0, finished, returned, 1, min(least for least, _ in costs), 0))
         for since, reply in replies:
             self._say(reply, since, INFINITY)
+        self.streamed = self.streamed or any(isinstance(act, Cancel) for _, _, act in found)
 
     def _say(self, reply: Reply, since: float, by: float) -> None:
         if reply.said is None:
@@ -151,53 +159,8 @@ class Timeline:
             self.sure.append((by, reply.said))
 
 
-class Costs:
-    """What a request must and may have cost by some moment, apart from its submit; `streamed`: by a cancel, maybe."""
-
-    __slots__ = ("_least", "_least_by", "_most", "_most_since", "streamed")
-
-    def __init__(self, request: Request, timeline: Timeline, prices: Prices) -> None:
-        least: list[tuple[float, float]] = []
-        most: list[tuple[float, float]] = []
-        self.streamed = False
-        for generation, found in zip(request.generations, timeline.fates, strict=True):
-            low, high, by, dear = INFINITY, 0.0, INFINITY, INFINITY
-            for since, until, act in found:
-                cheapest, dearest = cost(act, generation, prices)
-                low, high, by = min(low, cheapest), max(high, dearest), min(by, until)
-                if dearest and since < dear:
-                    dear = since
-                self.streamed = self.streamed or type(act) is Cancel
-            if by < INFINITY:
-                least.append((by, low))
-            if high:
-                most.append((dear, high))
-        self._least_by, self._least = _running(least)
-        self._most_since, self._most = _running(most)
-
-    def least(self, moment: float) -> float:
-        """What must have been charged before the moment."""
-        return self._least[bisect_left(self._least_by, moment)]
-
-    def most(self, moment: float) -> float:
-        """What may have been charged, the moment included."""
-        return self._most[bisect_right(self._most_since, moment)]
-
-    def movements(self, moment: float) -> int:
-        """How many charges may have been made."""
-        return bisect_right(self._most_since, moment)
-
-
-def cost(act: Reply | Fault | Cancel | None, generation: Generation, prices: Prices) -> tuple[float, float]:
+def cost(act: Act, generation: Generation, prices: Prices) -> tuple[float, float]:
     """The least and the most that a generation cost which ended so."""
-    if act is None or type(act) is Fault:
-        return NOTHING
     if isinstance(act, Reply):
         return prices.charge(act, generation)
     return prices.settlement(generation, act) if isinstance(act, Cancel) else NOTHING
-
-
-def _running(amounts: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """The moments in order, and the sum of the amounts before each, with that of all at the end."""
-    amounts.sort()
-    return [moment for moment, _ in amounts], list(accumulate([amount for _, amount in amounts], initial=0.0))

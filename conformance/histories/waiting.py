@@ -96,9 +96,10 @@ class Waiting:
 
     def _waits(self, request: Request, timeline: Timeline, submit: Submit, pop: Pop) -> int:
         """How many generations must have waited all the while that a pop took."""
-        if timeline.returned.possible(pop.returned) >= self._books.terms.faults:
+        may = timeline.may.until(pop.returned)
+        if may.returned >= self._books.terms.faults:
             return 0
-        left = submit.n - timeline.handed.possible(pop.returned) + timeline.returned.certain(pop.called)
+        left = submit.n - may.handed + timeline.must.before(pop.called).returned
         return left - self._books.ghosts(request, pop.returned) if left > 0 else 0
 
     def _may_have(self, request: Request, submit: Submit, pop: Pop) -> bool:
