@@ -35,6 +35,7 @@ class Readings:
     def __init__(self, request: Request, books: Books, prices: Prices, found: Findings) -> None:
         self.request = request
         self.books = books
+        self.terms = books.terms
         self.prices = prices
         self.found = found
         self.submit: Submit | None = request.submit
@@ -54,8 +55,8 @@ class Readings:
                 self._judge_said(reading, timeline)
             self._judge_counts(reading, must, may, self.submit.n)
             if reading.kudos is not None:
-                if self.books.terms.settlement:
-                    must = timeline.must.before(reading.called - self.books.terms.settlement)
+                if self.terms.settlement:
+                    must = timeline.must.before(reading.called - self.terms.settlement)
                 self._judge_cost(reading, reading.kudos, must, may, timeline)
         if not all(_follows(one, next_one) for one, next_one in pairwise(self.request.readings)):
             self._judge_order()
@@ -149,7 +150,7 @@ class Readings:
         return None if self.may_be_over <= reading.returned else _missum(reading, asked)
 
     def _judge_cost(self, reading: Reading, kudos: float, must: Totals, may: Totals, timeline: Timeline) -> None:
-        terms, submit = self.books.terms, self.request.submits[0]
+        terms, submit = self.terms, self.request.submits[0]
         accepted = submit.outcome is DONE and submit.returned < reading.called - terms.settlement
         least = must.cost + terms.submit_fee if accepted else must.cost
         most = may.cost + terms.submit_fee if submit.usual else math.inf
