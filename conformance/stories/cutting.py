@@ -53,6 +53,7 @@ def _simplify(calls: Calls, shows: Shows) -> Calls:
 
 def _simpler_stories(calls: Calls) -> Iterator[Calls]:
     yield from _merged(calls)
+    yield from _less(calls)
     for worker in ("B", "C"):
         recast = tuple(_recast(call, worker) for call in calls)
         if recast != calls:
@@ -82,7 +83,7 @@ def _singly(call: Single) -> Iterator[Single]:
             yield replace(call, requester=1)
     elif isinstance(call, Pop):
         if call.amount > 1:
-            yield replace(call, amount=1)
+            yield replace(call, amount=call.amount - 1)
         if call.kind is not Kind.BOTH:
             yield replace(call, kind=Kind.BOTH)
         if call.worker != "A":
@@ -99,6 +100,14 @@ def _merged(calls: Calls) -> Iterator[Calls]:
             both = replace(first, amount=first.amount + second.amount)
             rest = [_renamed(call, second.pop, first) for call in calls if call is not second]
             yield tuple(both if call is first else call for call in rest)
+
+
+def _less(calls: Calls) -> Iterator[Calls]:
+    """A request asks for one generation less, and what was done with that is left out."""
+    for place, call in enumerate(calls):
+        if isinstance(call, Submit) and call.n > 1:
+            less = (*calls[:place], replace(call, n=call.n - 1))
+            yield from (less + calls[place + 1 : other] + calls[other + 1 :] for other in range(place + 1, len(calls)))
 
 
 def _recast(call: Call, worker: str) -> Call:

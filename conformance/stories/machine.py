@@ -159,8 +159,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """End the story: the last looks, and what was left waiting is cancelled."""
-        if not self.search.over:
-            self.search.judge(self.story, self.story.close)
+        self.search.end(self.story)
         with suppress(CouldNotRun):
             self.story.tidy()
 

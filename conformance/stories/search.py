@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import cast
 
 import hypothesis
@@ -64,6 +65,7 @@ class Search:
     first: Found | None = None
     smallest: Found | None = None
     stopped: CouldNotRun | None = None
+    unsettled: list[Story] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -93,6 +95,29 @@ class Search:
             self.first, self.told_first = self.told(story, breach), self.stories
         except CouldNotRun as reason:
             self.stopped = reason
+
+    def end(self, story: Story) -> None:
+        """Judge how a story ended; its money at once, or with others' where that has to be waited for."""
+        if not self.over:
+            self.judge(story, story.close)
+            self.unsettled.append(story)
+        if self.stage.profile.timings.settlement == 0:
+            self.settle()
+
+    def settle(self) -> None:
+        """Judge the money of the stories that have ended."""
+        stories, self.unsettled = self.unsettled, []
+        for story, books in self._books(stories) if stories and not self.over else []:
+            if not self.over:
+                self.judge(story, partial(story.settle, books))
+
+    def _books(self, stories: list[Story]) -> list[tuple[Story, list[tuple[float, float | None]]]]:
+        try:
+            books = iter(self.stage.money.books([request for story in stories for request in story.requests]))
+        except CouldNotRun as reason:
+            self.stopped = reason
+            return []
+        return [(story, list(islice(books, len(story.requests)))) for story in stories]
 
     def told(self, story: Story, breach: Breach) -> Found:
         """A breach with its story, in words."""
@@ -143,6 +168,7 @@ def tell(search: Search, seed: str, stories: int) -> None:
     # A function, and not the class: it takes the search, and the seed is an attribute of what is given.
     machine = cast("type[RuleBasedStateMachine]", hypothesis.seed(seed)(lambda: Machine(search)))
     run_state_machine_as_test(machine, settings=settings)
+    search.settle()
 
 
 def cut(search: Search, found: Found, seconds: float) -> None:
@@ -173,6 +199,7 @@ def replay(search: Search, calls: Sequence[Call], looks: Looks) -> Found | None:
         for call in calls:
             story.perform(call)
         story.close()
+        story.settle(search.stage.money.books(story.requests) if story.requests else [])
     except Breach as breach:
         return search.told(story, breach)
     except CouldNotRun:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import partial
 
-from conformance.actors import Family
+from conformance.actors import Family, Request
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
 from conformance.stories.calls import Across, Call, Cancel, Length, Pop, Post, Reply, Route, Seen, Submit
@@ -57,19 +58,27 @@ class Story:
         return True
 
     def close(self) -> None:
-        """Look at every request once more, and at the books.
+        """Look at every request once more.
 
         Raises:
             Breach: what was seen breaks a rule.
         """
-        if self.looks is Looks.AT_ANSWERS:
-            return
-        requests = list(self.world.requests)
-        for request in requests:
+        for request in self.player.requests if self.looks is not Looks.AT_ANSWERS else ():
             # A call that must change nothing is judged by its own rule.
             self._look(request, self.played[-1][0])
-        books = self.stage.money.books([self.player.requests[name] for name in requests])
-        for name, (cost, payment) in zip(requests, books, strict=True):
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests whose books are to be looked at."""
+        return list(self.player.requests.values()) if self.looks is not Looks.AT_ANSWERS else []
+
+    def settle(self, books: Iterable[tuple[float, float | None]]) -> None:
+        """Judge what each request has cost and paid.
+
+        Raises:
+            Breach: it is not what it must be.
+        """
+        for name, (cost, payment) in zip(self.player.requests, books, strict=False):
             self.worlds = surviving([partial(world.balances, name, cost, payment) for world in self.worlds])
 
     def tidy(self) -> None:

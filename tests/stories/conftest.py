@@ -162,7 +162,7 @@ def imaginary() -> Callable[..., Any]:
     def search(twist: Callable[[Imaginary, Single, Seen], Seen] = keep) -> Search:
         kind = type("Twisted", (ImaginarySearch,), {"twist": staticmethod(twist)})
         stage = SimpleNamespace(
-            profile=SimpleNamespace(capabilities={"streaming"}),
+            profile=SimpleNamespace(capabilities={"streaming"}, timings=SimpleNamespace(settlement=0.0)),
             model=lambda: "m",
             money=SimpleNamespace(books=lambda requests: [(asked.cost, asked.paid) for asked in requests]),
         )

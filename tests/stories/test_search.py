@@ -96,6 +96,24 @@ def test_a_target_without_streams_is_posted_nothing(imaginary: Imagine) -> None:
     assert search.stories >= 40
 
 
+def test_money_that_has_to_be_waited_for_is_looked_at_once_for_many_stories(imaginary: Imagine) -> None:
+    search = imaginary()
+    stage = cast("Any", search.stage)
+    stage.profile.timings.settlement = 3.0
+    looks: list[int] = []
+
+    def one_too_many(requests: list[Any]) -> list[tuple[float, float]]:
+        looks.append(len(requests))
+        return [(asked.cost + asked.n, asked.paid) for asked in requests]
+
+    stage.money.books = one_too_many
+    tell(search, "1/0", 10)
+    assert search.first is not None
+    assert search.first.rule == "ACC-06"
+    assert len(looks) == 1
+    assert looks[0] >= 10
+
+
 def test_both_ways_of_watching_take_turns(imaginary: Imagine) -> None:
     search = imaginary()
     assert len({search.begin().looks for _ in range(4)}) == 2
