@@ -96,13 +96,29 @@ class Queue:
         self.lost: list[Pop] = []
 
 
+class Requests(dict[str, Request]):
+    """Requests by id; whoever is asked for is there."""
+
+    def __missing__(self, id: str) -> Request:
+        request = self[id] = Request(id)
+        return request
+
+
+class Generations(dict[str, Generation]):
+    """Generations by id; whichever is asked for is there."""
+
+    def __missing__(self, id: str) -> Generation:
+        generation = self[id] = Generation(id)
+        return generation
+
+
 @dataclass
 class Books:
     """All objects of a history, by id."""
 
     history: History
-    requests: dict[str, Request] = field(default_factory=dict)
-    generations: dict[str, Generation] = field(default_factory=dict)
+    requests: Requests = field(default_factory=Requests)
+    generations: Generations = field(default_factory=Generations)
     queues: defaultdict[tuple[str, str], Queue] = field(default_factory=lambda: defaultdict(Queue))
     keys: defaultdict[tuple[str, str, str], list[Submit]] = field(default_factory=lambda: defaultdict(list))
     balances: defaultdict[str, list[Balance]] = field(default_factory=lambda: defaultdict(list))
@@ -110,18 +126,6 @@ class Books:
     @property
     def terms(self) -> Terms:
         return self.history.terms
-
-    def request(self, id: str) -> Request:
-        found = self.requests.get(id)
-        if found is None:
-            found = self.requests[id] = Request(id)
-        return found
-
-    def generation(self, id: str) -> Generation:
-        found = self.generations.get(id)
-        if found is None:
-            found = self.generations[id] = Generation(id)
-        return found
 
     def ghosts(self, request: Request, until: float) -> int:
         """Generations that pops whose answers were lost may have taken of a request by then."""
@@ -142,7 +146,7 @@ def gather(history: History) -> Books:
 
 
 def _submit(books: Books, submit: Submit) -> None:
-    request = books.request(submit.request)
+    request = books.requests[submit.request]
     if submit.outcome is DONE and request.submits and request.submits[0].outcome is not DONE:
         request.submits.insert(0, submit)
     else:
@@ -159,14 +163,14 @@ def _pop(books: Books, pop: Pop) -> None:
             if pop.outcome is not DONE:
                 queue.lost.append(pop)
     for id in pop.among:
-        books.request(id).loose = True
+        books.requests[id].loose = True
     if not pop.generations:
         return
-    request = None if pop.request is None else books.request(pop.request)
+    request = None if pop.request is None else books.requests[pop.request]
     if request is not None:
         request.pops.append(pop)
     for id in pop.generations:
-        generation = books.generation(id)
+        generation = books.generations[id]
         if request is not None and generation.request is None:
             generation.request = request
             request.generations.append(generation)
@@ -174,24 +178,24 @@ def _pop(books: Books, pop: Pop) -> None:
 
 
 def _reply(books: Books, reply: Reply) -> None:
-    books.generation(reply.generation).replies.append(reply)
+    books.generations[reply.generation].replies.append(reply)
 
 
 def _fault(books: Books, fault: Fault) -> None:
-    books.generation(fault.generation).faults.append(fault)
+    books.generations[fault.generation].faults.append(fault)
 
 
 def _progress(books: Books, post: Progress) -> None:
-    books.generation(post.generation).posts.append(post)
+    books.generations[post.generation].posts.append(post)
 
 
 def _cancel(books: Books, cancel: Cancel) -> None:
-    books.request(cancel.request).cancels.append(cancel)
+    books.requests[cancel.request].cancels.append(cancel)
 
 
 def _reading(books: Books, reading: Reading) -> None:
     if reading.outcome is DONE:
-        books.request(reading.request).readings.append(reading)
+        books.requests[reading.request].readings.append(reading)
 
 
 def _balance(books: Books, balance: Balance) -> None:

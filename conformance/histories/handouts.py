@@ -21,15 +21,15 @@ def cancelled(request: Request) -> Cancel | None:
 
 
 def judge_generation(generation: Generation, found: Findings) -> None:
-    """Handed out once, to one who may have it; settled once; told rightly."""
+    """Handed out once; settled once; told rightly."""
+    request = generation.request
     if len(generation.pops) > 1:
         _handed_twice(generation, found)
-    rewarded = [reply for reply in generation.replies if reply.reward]
-    request = generation.request
     cancel = cancelled(request) if request and request.cancels else None
-    if len(rewarded) > 1:
-        _paid_twice(generation, rewarded, found)
-    if rewarded and (generation.faults or cancel):
+    if len(generation.replies) > 1 or generation.faults or cancel:
+        rewarded = [reply for reply in generation.replies if reply.reward]
+        if len(rewarded) > 1:
+            _paid_twice(generation, rewarded, found)
         _paid_after_its_end(generation, rewarded, cancel, found)
     if generation.posts and request and request.submits:
         for post in generation.posts:

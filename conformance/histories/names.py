@@ -16,22 +16,23 @@ class Names:
 
     def __init__(self, history: History) -> None:
         self._start = min((act.called for act in history.operations), default=0.0)
-        self._requests: dict[str, str] = {}
-        self._generations: dict[str, str] = {}
-        for act in sorted(history.operations, key=attrgetter("called")):
+        self._requests: dict[str, int] = {}
+        self._generations: dict[str, int] = {}
+        told = [act for act in history.operations if isinstance(act, Submit | Pop)]
+        for act in sorted(told, key=attrgetter("called")):
             if isinstance(act, Submit):
-                self.request(act.request)
-            elif isinstance(act, Pop):
+                self._requests.setdefault(act.request, len(self._requests) + 1)
+            else:
                 for id in act.generations:
-                    self.generation(id)
+                    self._generations.setdefault(id, len(self._generations) + 1)
 
     def request(self, id: str) -> str:
         """`r3 (id)`."""
-        return _named(self._requests, "r", id)
+        return _named(f"r{self._requests.setdefault(id, len(self._requests) + 1)}", id)
 
     def generation(self, id: str) -> str:
         """`g7 (id)`."""
-        return _named(self._generations, "g", id)
+        return _named(f"g{self._generations.setdefault(id, len(self._generations) + 1)}", id)
 
     def moment(self, moment: float) -> str:
         """`1.204 s`."""
@@ -52,11 +53,8 @@ class Names:
         return ", ".join(told[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _named(names: dict[str, str], letter: str, id: str) -> str:
-    if id not in names:
-        short = f"{letter}{len(names) + 1}"
-        names[id] = short if short == id else f"{short} ({id})"
-    return names[id]
+def _named(short: str, id: str) -> str:
+    return short if short == id else f"{short} ({id})"
 
 
 def listed(parts: Iterable[str]) -> str:
