@@ -54,9 +54,9 @@ def _shown(request: Request, message: Message) -> Generation:
 
 
 def _judge(request: Request, job: Job, message: Message, heard: list[Delivery]) -> None:
+    shown = _shown(request, message)
     told = [delivery for delivery in heard if str(delivery.read("id")) == job.id]
     assert told, f"of {len(heard)} deliveries none tells of the generation {job.id} with the message {message!r}"
-    shown = _shown(request, message)
     for delivery in told:
         for name in _FIELDS:
             told_, of_status = delivery.read(name), shown.read(name)
