@@ -140,7 +140,8 @@ def _submit(made: Call, accounts: Accounts) -> Submit | None:
         n=n,
         models=_texts(made.sent("models")),
         key=key if isinstance(key, str) and not anonymous else None,
-        stream=made.sent("stream") is True,
+        # Where the target claims no streaming the hint means nothing.
+        stream=made.family == "chat" and made.sent("stream") is True and "streaming" in made.profile.capabilities,
         shape=f"{made.family} {context} {_lengths(made.sent('messages' if made.family == 'chat' else 'prompt'))}",
         max_length=_whole(made.sent("max_length"), made.profile.limits.max_length_maximum),
         max_context_length=_whole(context, 0),

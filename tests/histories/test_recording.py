@@ -97,6 +97,15 @@ def test_a_life_is_read_whole() -> None:
     assert act.account != job.account
 
 
+def test_a_stream_hint_counts_where_streaming_is_claimed() -> None:
+    silent = PROFILE.with_capabilities(without=frozenset({"streaming"}))
+    hinted = submit(stream=True)
+    streams = [
+        act.stream for p in (PROFILE, silent) for act in recorded([hinted], p).operations if act.kind == "submit"
+    ]
+    assert streams == [True, False]
+
+
 def test_faults_progress_cancels_and_balances_are_read() -> None:
     acts = told(
         submit(),
