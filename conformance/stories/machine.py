@@ -44,7 +44,7 @@ _REQUESTS = 2
 # What may be done at the same time to one request; twice the same is also done to two of its generations.
 _PAIRS: tuple[Pair, ...] = (
     (Pop, Pop), (Reply, Reply), (GiveUp, GiveUp), (Cancel, Cancel), (Pop, Cancel), (Reply, Cancel), (GiveUp, Cancel),
-    (Post, Cancel), (Post, Reply), (Reply, GiveUp),
+    (Post, Cancel), (Post, Cancel), (Post, Reply), (Reply, GiveUp),
 )  # fmt: skip
 
 
@@ -199,9 +199,9 @@ class Machine(RuleBasedStateMachine):
 
     def _work(self, deed: Deed, choice: Choice) -> Call | None:
         flying = self._jobs(State.IN_FLIGHT)
-        if deed is Deed.POST:
+        if deed is Deed.POST and choice.which % 4:
             # To other output nobody listens.
-            flying = [job for job in flying if self._asked(job).stream] or flying
+            flying = [job for job in flying if self._asked(job).stream]
         job = choice.one(flying)
         return self._hand_out(choice) if job is None else _worked(deed, job, choice.length)
 
