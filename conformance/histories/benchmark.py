@@ -26,7 +26,7 @@ from conformance.stage import Resources, Stage
 from fixtures.postgres import open_server
 
 # The best of as many: what else a machine does only ever adds.
-_ROUNDS = 3
+_ROUNDS = 5
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
     parser.add_argument("--calls", type=int, default=4000, help="calls to record")
-    parser.add_argument("--operations", type=int, default=200_000, help="operations to judge")
+    parser.add_argument("--operations", type=int, default=100_000, help="operations to judge")
     parser.add_argument("--seed", type=int, default=1, help="of what the actors do")
     parser.add_argument("--save", type=Path, help="keep the recorded history in this file")
     return parser.parse_args()

@@ -55,7 +55,8 @@ class Prices:
             return 0.0, reply.reward + fee
         if reply.state != "ok":
             return fee, fee
-        return reply.reward + fee - _blur(reply.reward), reply.reward + fee + _blur(reply.reward)
+        blur = _blur(reply.reward)
+        return reply.reward + fee - blur, reply.reward + fee + blur
 
     def settlement(self, generation: Generation, cancel: Cancel) -> tuple[float, float]:
         """The least and the most that a streamed cancel can have cost; a finished one's fee may be taken or not."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from conformance.histories.books import DONE, Books, Generation, Request
@@ -54,6 +56,8 @@ class Totals(NamedTuple):
     charges: int = 0
 
 
+# The quickest way to make them, of which there are as many as operations.
+_totals: Callable[[tuple[int, int, int, int, float, int]], Totals] = partial(tuple.__new__, Totals)
 # A moment, and what it adds to each of the totals.
 Step = tuple[float, int, int, int, int, float, int]
 
@@ -76,7 +80,7 @@ class Steps:
             ended += more_ended
             cost += more_cost
             charges += more_charges
-            self.totals.append(Totals(handed, finished, returned, ended, cost, charges))
+            self.totals.append(_totals((handed, finished, returned, ended, cost, charges)))
 
     def before(self, moment: float) -> Totals:
         return self.totals[bisect_left(self.moments, moment)]
@@ -120,14 +124,14 @@ class Timeline:
 
     def _end(self, since: float, by: float, act: Act, generation: Generation, prices: Prices) -> None:
         """What ended a generation is known."""
-        finished, returned, streamed = isinstance(act, Reply), act is None or type(act) is Fault, type(act) is Cancel
-        least, most = NOTHING if returned else cost(act, generation, prices)
-        self._may.append((since, 0, finished, returned, 1, most, not returned))
-        if by < INFINITY:
-            self._must.append((by, 0, finished, returned, 1, least, 0))
         if isinstance(act, Reply):
             self._say(act, since, by)
-        self.streamed = self.streamed or streamed
+        finished, returned = int(isinstance(act, Reply)), int(act is None or isinstance(act, Fault))
+        least, most = NOTHING if returned else cost(act, generation, prices)
+        self._may.append((since, 0, finished, returned, 1, most, 1 - returned))
+        if by < INFINITY:
+            self._must.append((by, 0, finished, returned, 1, least, 0))
+        self.streamed = self.streamed or isinstance(act, Cancel)
 
     def _end_somehow(self, found: list[Fate], generation: Generation, prices: Prices) -> None:
         """One of these ended a generation."""
@@ -144,7 +148,7 @@ class Timeline:
         if dear:
             self._may.append((min(dear), 0, 0, 0, 0, max(most for _, most in costs), 1))
         if by < INFINITY:
-            finished, returned = len(replies) == len(found), len(returns) == len(found)
+            finished, returned = int(len(replies) == len(found)), int(len(returns) == len(found))
             self._must.append((by, 0, finished, returned, 1, min(least for least, _ in costs), 0))
         for since, reply in replies:
             self._say(reply, since, INFINITY)
