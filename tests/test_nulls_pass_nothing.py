@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PATIENCE = 30
 
 # The suites that judge the server behind a URL.
-SUITES = ("ACC", "CAN", "FAM", "POP", "PRG", "REQ", "RPL")
+SUITES = ("ACC", "API", "CAN", "FAM", "OPK", "POP", "PRG", "REQ", "RPL", "SEC", "TXT")
 
 # They never finish an answer: each call costs the whole wait.
 MUTE = ("hanging_socket", "dripping")

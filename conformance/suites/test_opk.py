@@ -195,7 +195,7 @@ def test_a_key_with_another_body_is_refused(stage: Stage) -> None:
         def with_a_key_of_its_own(fresh: dict[str, Any] = fresh) -> Answer:
             answer = requester.try_submit(CHAT, fresh)
             if answer.accepted:
-                stage.keep(Request(answer.id("id"), CHAT, requester, tuple(fresh["models"]), fresh))
+                stage.keep(Request(answer.id("id"), CHAT, requester, tuple(fresh["models"]), fresh)).status()
             return answer
 
         answer = requester.try_submit(CHAT, other)

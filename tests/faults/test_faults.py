@@ -72,7 +72,7 @@ def finding(name: str, *red: str, scope: Scope = Scope.WHOLE) -> Finding:
 
 
 def test_a_table_keeps_the_rows_of_faults_that_were_not_judged_again() -> None:
-    one, other = list(FAULTS)[:2]
+    one, other = [name for name, fault in FAULTS.items() if fault.breaks.startswith("FAM")][:2]
     before = faultmatrix.table([finding(one, FAULTS[one].breaks), finding(other, "SEC-01", scope=Scope.AREA)])
     after = faultmatrix.table([finding(one, "ACC-01")], before)
     rows = [line for line in after.splitlines() if line.startswith((f"| {one} ", f"| {other} "))]
