@@ -82,9 +82,11 @@ class Prices:
     def _bounds(self, generation: Generation, tokens: int) -> tuple[float, float]:
         least, most = 0.0, math.inf
         for point in self.points(generation):
-            proportional = point.worth * tokens / max(point.tokens, 1)
-            least = max(least, min(point.worth, proportional) - _CENT)
-            most = min(most, max(point.worth, proportional) + _CENT)
+            share = tokens / max(point.tokens, 1)
+            # Both prices were rounded, and the error of the one grows with its share.
+            error = _CENT * (1.0 + max(1.0, share))
+            least = max(least, point.worth * min(1.0, share) - error)
+            most = min(most, point.worth * max(1.0, share) + error)
         # Prices that contradict each other follow from something that the history does not tell.
         return (0.0, math.inf) if least > most else (least, most)
 
