@@ -198,7 +198,9 @@ class Client:
         # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
         self.deadline: float | None = None
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-        transport = httpx.HTTPTransport(limits=limits, trust_env=False, local_address=address)
+        # To read the certificates of the world takes longer than a check; over plain HTTP there is nothing to verify.
+        verify = self.url.startswith("https:")
+        transport = httpx.HTTPTransport(verify=verify, limits=limits, trust_env=False, local_address=address)
         self._http = httpx.Client(
             timeout=profile.timings.answer, transport=transport, trust_env=False, follow_redirects=False
         )
