@@ -52,7 +52,7 @@ def test_status_shows_what_the_worker_said(stage: Stage) -> None:
         assert_same("finish reason", shown.finish_reason, "stop")
         assert_same("usage", shown.usage, usage)
 
-    stage.for_all(examples.spoken(), judge, count=15)
+    stage.for_all(examples.spoken(), judge, count=9)
 
 
 @check("RPL-01")
@@ -169,7 +169,7 @@ def test_tool_calls_come_back_whole(stage: Stage) -> None:
         assert isinstance(shown, dict), f"a reply with tool calls is shown as {shown!r}"
         assert_same("tool calls", shown.get("tool_calls"), message["tool_calls"])
 
-    stage.for_all(examples.calling(), judge, count=15)
+    stage.for_all(examples.calling(), judge, count=9)
 
 
 @check("RPL-07")
