@@ -25,7 +25,7 @@ from conformance.stories.rules import Breach, Prices, Rule
 from conformance.stories.story import Looks, Story, measured
 
 # Choices in a story.
-_STEPS = 14
+_STEPS = 20
 # A story in which two calls meet may come out otherwise the next time.
 _TRIES = 3
 # Hypothesis makes its first ten stories up anew; after them it varies old ones, which finds less here.
@@ -127,7 +127,7 @@ class Search:
 
 
 def explore(
-    stage: Stage, *, seed: int, stories: int = 25, seconds: float = float("inf"), cutting: float = 8.0
+    stage: Stage, *, seed: int, stories: int = 20, seconds: float = float("inf"), cutting: float = 8.0
 ) -> Search:
     """Tell stories until one breaks a rule, so many are told, or the time is up; what was found is cut down.
 
