@@ -77,7 +77,7 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def benchmark(session: nox.Session) -> None:
-    """Print the slowest checks, the share of waiting, and the history checker's rate; arguments after -- go to the run."""
+    """Print the slowest checks and the history checker's rate; arguments after -- go to the run of the checks."""
     install(session, RUN_LOCK, compiled=True)
     with tempfile.TemporaryDirectory() as report:
         session.run("horde-conformance", "run", "--out", report, *session.posargs)
