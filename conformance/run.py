@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import secrets
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -135,6 +137,8 @@ def run(options: Options) -> model.Report:
     aborted: str | None = None
     outcomes = plugin.Outcomes()
     url = options.target or ""
+    importing = threading.Thread(target=_import_what_suites_stand_on)
+    importing.start()
     with ExitStack() as stack:
         postgres = stack.enter_context(_postgres(options, profile, selected))
         counted = stack.enter_context(_counting(options, profile, selected, postgres))
@@ -155,6 +159,8 @@ def run(options: Options) -> model.Report:
                 preflight.round_trip(resources)
             if counted is not None:
                 counted.get_ready()
+            # Lanes are forked from this process, which no thread may be half through an import then.
+            importing.join()
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"
             resources = Resources(client, Cast([], []), database, seed)
@@ -173,6 +179,12 @@ def run(options: Options) -> model.Report:
         requirements=rows(selected, profile, outcomes, aborted),
         aborted=aborted,
     )
+
+
+def _import_what_suites_stand_on() -> None:
+    """It takes a second, in which PostgreSQL and the server come up in processes of their own."""
+    for name in ("conformance.contract.drawing", "conformance.contract.judging", "conformance.stories.search"):
+        importlib.import_module(name)
 
 
 def judge(
