@@ -190,7 +190,7 @@ def faults_command(
         sys.stdout.write(faultmatrix.listed(chosen))
         return
     if write_to:
-        write.check_writable(write_to.parent)
+        write.check_replaceable(write_to)
 
     def tell(finding: faultmatrix.Finding) -> None:
         errors.print(finding.line())
@@ -213,7 +213,7 @@ def stories_command(
 ) -> None:
     """Plant each fault of state into the reference and see how soon the state machine finds it, in how few calls."""
     if write_to:
-        write.check_writable(write_to.parent)
+        write.check_replaceable(write_to)
     seen = planted.search(seed=seed, database_url=database_url, on_sighting=lambda s: errors.print(s.line()))
     if write_to:
         write.write_text(write_to, planted.table(seen, seed))

@@ -36,6 +36,16 @@ def check_writable(directory: Path) -> None:
         raise UnwritableReport(directory, f"{nearest} may not be written to")
 
 
+def check_replaceable(path: Path) -> None:
+    """See whether a file of that name can be written, there or yet to be made; raises `UnwritableReport`."""
+    check_writable(path.parent)
+    try:
+        if path.exists() and not path.is_file():
+            raise UnwritableReport(path, "it is no file")
+    except OSError as error:
+        raise UnwritableReport(path, error.strerror or str(error)) from error
+
+
 def write_text(path: Path, text: str) -> Path:
     """Replace a file's content as one step, and return its path; raises `UnwritableReport`."""
     try:

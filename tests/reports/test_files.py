@@ -15,7 +15,7 @@ from reports.errors import AlteredReport, MismatchedVersion, ReportError, Unread
 from reports.load import read_report
 from reports.model import CheckResult, Report
 from reports.schema import SCHEMA_PATH, schema_text
-from reports.write import write_report
+from reports.write import check_replaceable, write_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,3 +184,9 @@ def test_times_know_their_zone_and_fields_are_fixed(make: Maker) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         make.report().seed = 1  # type: ignore[misc]
     assert isinstance(make.report(), Report)
+
+
+def test_a_folder_is_known_to_be_no_file_before_anything_is_written(tmp_path: Path) -> None:
+    check_replaceable(tmp_path / "yet to be made")
+    with pytest.raises(UnwritableReport, match="it is no file"):
+        check_replaceable(tmp_path)
