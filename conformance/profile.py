@@ -15,7 +15,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from conformance.catalogue import CAPABILITIES, Capability
 from conformance.errors import BadProfile, UnknownProfile
@@ -131,20 +141,21 @@ class Accounts(_Part):
     spare_keys_variable: str
 
 
+def _names_each_check(template: str, *further: str) -> str:
+    """Without a name of its own each check would see the others' requests."""
+    filled = template
+    for place in ("{unique}", "{alias}", *further):
+        filled = filled.replace(place, "")
+    if "{unique}" not in template or "{" in filled or "}" in filled:
+        raise ValueError(f"it holds {{unique}} and may hold {' and '.join((*further, '{alias}'))}, and no other brace")
+    return template
+
+
 class Models(_Part):
     """Names of models for checks."""
 
-    template: str
+    template: Annotated[str, AfterValidator(lambda template: _names_each_check(template, "{known}"))]
     known: str
-
-    @field_validator("template", mode="after")
-    @classmethod
-    def _names_each_check(cls, template: str) -> str:
-        """Without a name of its own each check would see the others' requests."""
-        filled = template.replace("{known}", "").replace("{unique}", "").replace("{alias}", "")
-        if "{unique}" not in template or "{" in filled or "}" in filled:
-            raise ValueError("it holds {unique} and may hold {known} and {alias}, and no other brace")
-        return template
 
 
 class Moderation(_Part):
@@ -152,14 +163,21 @@ class Moderation(_Part):
 
     phrase: str
     pattern: re.Pattern[str]
-    model: str
+    model: Annotated[str, AfterValidator(lambda template: template and _names_each_check(template, "{known}"))]
     flagging: bool
+
+    @model_validator(mode="after")
+    def _pattern_matches_the_phrase(self) -> Moderation:
+        """With a pattern that matches nothing whatever reaches a worker would pass."""
+        if self.phrase and not self.pattern.search(self.phrase):
+            raise ValueError("pattern does not match the phrase")
+        return self
 
 
 class Webhook(_Part):
     """How a target reaches our receiver: its URL without a path, the port that we listen on (0: any), and patience."""
 
-    url: str
+    url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")]
     port: Annotated[int, Field(ge=0, le=65535)]
     patience: Seconds
 
@@ -168,7 +186,7 @@ class Recording(_Part):
     """The exchange that was recorded before chat: its file (empty: there is none), and the template of its model."""
 
     text: str
-    model: str
+    model: Annotated[str, AfterValidator(lambda template: template and _names_each_check(template))]
 
 
 class Workers(_Part):

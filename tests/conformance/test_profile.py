@@ -153,6 +153,10 @@ def test_a_key_like_no_other_is_refused_with_the_way_to_the_keys(folder: Path) -
         ('[body.submit]\nprompt = ["x"]', "body.submit.prompt"),
         ('[migration.tables]\nrequests = "many"', "migration.tables.requests"),
         ('[server]\ncommand = "start"', "server.command"),
+        ('[recording]\nmodel = "{known}-{unique}"', "recording.model"),
+        ('[moderation]\nmodel = "always-the-same"', "moderation.model"),
+        ('[moderation]\nphrase = "never matched"', "moderation"),
+        ('[webhook]\nurl = "somewhere"', "webhook.url"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_at_its_place(folder: Path, text: str, place: str) -> None:
