@@ -77,7 +77,7 @@ def recognised(client: Client, cast: Cast) -> None:
         balance(client, cast.requesters[0])
     except CouldNotRun as reason:
         raise TargetNotReady(
-            f"The target was restarted and does not know the accounts of this run any more: {reason}.",
+            f"The target answers again, but no longer shows that it knows the accounts of this run: {reason}.",
             "Judge it again, without a restart, or with a database that outlives one.",
         ) from None
 
