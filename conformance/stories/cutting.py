@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from conformance.stories.calls import Call, GiveUp, Kind, Length, Pop, Post, Reply, Single, Submit, Together, each
 
 Calls = tuple[Call, ...]
 # Plays a story; gives the calls that were made, up to the breach, or None where it does not show.
 Shows = Callable[[Calls], Calls | None]
+
+
+_SHORT = 8
 
 
 def size(calls: Sequence[Call]) -> int:
@@ -28,6 +32,13 @@ def cut_down(calls: Calls, shows: Shows) -> Calls:
         if smaller == calls:
             return calls
         calls = smaller
+
+
+def straightened(calls: Calls) -> list[Calls]:
+    """The story with no two calls at the same time, in either order, if it has any: played again it comes out alike."""
+    if not any(isinstance(call, Together) for call in calls):
+        return []
+    return [tuple(single for call in calls for single in each(call)[::step]) for step in (1, -1)]
 
 
 def _leave_out(calls: Calls, shows: Shows) -> Calls:
@@ -52,6 +63,10 @@ def _simplify(calls: Calls, shows: Shows) -> Calls:
 
 
 def _simpler_stories(calls: Calls) -> Iterator[Calls]:
+    # A reply and its pop, a fault and its hand-out: of a short story two may go that cannot go alone.
+    if len(calls) <= _SHORT:
+        for one, other in combinations(range(len(calls)), 2):
+            yield tuple(call for place, call in enumerate(calls) if place not in (one, other))
     yield from _merged(calls)
     yield from _less(calls)
     for worker in ("B", "C"):

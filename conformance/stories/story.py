@@ -63,9 +63,10 @@ class Story:
         Raises:
             Breach: what was seen breaks a rule.
         """
+        # A call that must change nothing is judged by its own rule, if all was well before it.
+        last = self.played[-1][0] if self.looks is Looks.AFTER_EACH_CALL and self.played else None
         for request in self.player.requests if self.looks is not Looks.AT_ANSWERS else ():
-            # A call that must change nothing is judged by its own rule.
-            self._look(request, self.played[-1][0])
+            self._look(request, last)
 
     @property
     def requests(self) -> list[Request]:

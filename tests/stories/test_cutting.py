@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from conformance.actors import Family
 from conformance.stories.calls import Cancel, GiveUp, Kind, Length, Pop, Reply, Submit, Together
-from conformance.stories.cutting import Calls, cut_down, size
+from conformance.stories.cutting import Calls, cut_down, size, straightened
 
 LONG: Calls = (
     Submit("1", 2, Family.CHAT, 2, stream=True),
@@ -64,3 +64,21 @@ def test_calls_that_were_not_made_are_not_kept() -> None:
 
 def test_a_story_that_shows_no_more_is_kept_whole() -> None:
     assert cut_down(LONG, lambda _: None) == LONG
+
+
+def test_a_story_is_straightened_in_either_order() -> None:
+    one, other = straightened(LONG)
+    assert size(one) == size(other) == size(LONG)
+    assert [call for call in one if call not in LONG] == [Reply(("q", 0), Length.LONG), Cancel("2")]
+    assert [call for call in other if call not in LONG] == [Cancel("2"), Reply(("q", 0), Length.LONG)]
+    assert straightened(one) == []
+
+
+def test_two_go_that_cannot_go_alone() -> None:
+    pairs: Calls = (Submit("1", 1, Family.TEXT), Pop("p", "A"), GiveUp(("p", 0)), Pop("q", "A"))
+
+    def shows(calls: Calls) -> Calls | None:
+        pops = sum(isinstance(call, Pop) for call in calls)
+        return calls if pops == 1 + sum(isinstance(call, GiveUp) for call in calls) else None
+
+    assert cut_down(pairs, shows) == (Pop("q", "A"),)
