@@ -104,8 +104,8 @@ them, are not counted.
 def table(sightings: Iterable[Sighting], seed: int) -> str:
     """The sightings as a page: a table, and each story as it was told."""
     seen = list(sightings)
-    stories = "".join(f"\n{s.fault.name}\n: {s.smallest.sentence}.\n" for s in seen if s.smallest is not None)
-    return _HEAD.format(seed=seed) + "".join(map(_row, seen)) + f"\n## As they are told\n{stories}"
+    stories = "".join(f"- *{s.fault.name}*: {s.smallest.sentence}.\n" for s in seen if s.smallest is not None)
+    return _HEAD.format(seed=seed) + "".join(map(_row, seen)) + f"\n## As they are told\n\n{stories}"
 
 
 def _row(sighting: Sighting) -> str:

@@ -38,4 +38,4 @@ def test_each_was_found_in_time_and_cut_to_few_calls() -> None:
 def test_each_is_told() -> None:
     page = PAGE.read_text("utf-8")
     for name in ROWS:
-        assert re.search(rf"^{name}\n: .*: expected .*, got .*\.$", page, re.MULTILINE), name
+        assert re.search(rf"^- \*{name}\*: .*: expected .*, got .*\.$", page, re.MULTILINE), name
