@@ -32,7 +32,9 @@ def load(path: Path) -> History:
     try:
         return _HISTORY.validate_json(path.read_bytes())
     except OSError as error:
-        raise BadHistory(f"The file {path} cannot be read: {error.strerror}.", "Give the file of a recorded history.") from None
+        raise BadHistory(
+            f"The file {path} cannot be read: {error.strerror}.", "Give the file of a recorded history."
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "its beginning"
