@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import httpx
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+)
 
 from conformance.errors import CouldNotRun
 from conformance.profile import Profile, dig
 
 # Bytes of an answer's body that are read at most.
 _LARGEST = 64 * 1024 * 1024
+_CHUNK = 65536
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # What a server that goes away under a call, or has gone, looks like; one that only takes its time is not among them.
-_LOST = frozenset({"ConnectError", "ReadError", "WriteError", "CloseError", "RemoteProtocolError"})
+_LOST = frozenset({"ConnectError", "ConnectionLost"})
+# What calls that never left this machine ended with.
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "InvalidCall"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,11 @@ class Exchange:
     def lost(self) -> bool:
         """Whether no answer came because there was, or was no longer, a server at the other end."""
         return self.error is not None and self.error.partition(":")[0] in _LOST
+
+    @property
+    def unsent(self) -> bool:
+        """Whether the call never left this machine."""
+        return self.error is not None and self.error.partition(":")[0] in _UNSENT
 
 
 @dataclass(frozen=True)
@@ -197,13 +214,10 @@ class Client:
         self.recorder = Recorder()
         # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
         self.deadline: float | None = None
-        limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-        # To read the certificates of the world takes longer than a check; over plain HTTP there is nothing to verify.
-        verify = self.url.startswith("https:")
-        transport = httpx.HTTPTransport(verify=verify, limits=limits, trust_env=False, local_address=address)
-        self._http = httpx.Client(
-            timeout=profile.timings.answer, transport=transport, trust_env=False, follow_redirects=False
+        self._pool = urllib3.connection_from_url(
+            self.url, maxsize=100, source_address=(address, 0) if address else None
         )
+        self._base = urlsplit(self.url).path
 
     @contextmanager
     def elsewhere(self, address: str) -> Iterator[Client]:
@@ -222,7 +236,7 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.close()
+        self._pool.close()
 
     def call(
         self,
@@ -262,7 +276,8 @@ class Client:
             content = json.dumps(body, ensure_ascii=True).encode()
         if content is not None and content_type is not None:
             headers["Content-Type"] = content_type
-        url = self.url + (path if path is not None else route)
+        place = path if path is not None else route
+        url = self.url + place
         patience = self.profile.rate_limit.longest_wait
         for tries_left in range(self.profile.rate_limit.retries, -1, -1):
             limit = timeout or self.profile.timings.answer
@@ -271,7 +286,7 @@ class Client:
                 if left <= 0:
                     raise CouldNotRun(f"no time is left for {method} {url}")
                 limit, patience = min(limit, left), min(patience, left)
-            answer = self._once(operation, kind, actor, method, url, headers, content, limit)
+            answer = self._once(operation, kind, actor, method, place, headers, content, limit)
             wait = _time_to_wait(answer) if answer.limited else None
             if wait is None or wait > patience or not tries_left:
                 return answer
@@ -285,11 +300,12 @@ class Client:
         kind: str,
         actor: str,
         method: str,
-        url: str,
+        place: str,
         headers: Mapping[str, str],
         content: bytes | None,
         limit: float,
     ) -> Answer:
+        url = self.url + place
         asked = partial(
             Exchange,
             actor=actor,
@@ -301,37 +317,68 @@ class Client:
             started=time.monotonic(),
         )
         try:
-            with self._http.stream(method, url, headers=headers, content=content, timeout=limit) as response:
-                received = _whole(response, time.monotonic() + limit)
-                if response.status_code >= 500:
-                    # A server that crashed on one call may hang up a moment later, on the next one.
-                    response.extensions["network_stream"].close()
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            # The last for a host, a key or a header's name that HTTP has no letters for.
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            if _CONTROL.search(place):
+                # The library would send its escapes, which is another path.
+                raise ValueError("a control character in the path")  # noqa: TRY301 - told as what no call can say is
+            response = self._pool.urlopen(
+                method, self._base + place, content, headers, retries=False, redirect=False, assert_same_host=False,
+                timeout=limit, preload_content=False,
+            )  # fmt: skip
+            connection = response.connection
+            received = _whole(response, time.monotonic() + limit)
+            if response.status >= 500 and connection is not None:
+                # A server that crashed on one call may hang up a moment later, on the next one.
+                connection.close()
+        except (HTTPError, ValueError) as error:
+            reason = _reason(error, limit)
             self.recorder.add(
                 asked(status=None, response_headers={}, response_body=None, ended=time.monotonic(), error=reason)
             )
             raise CouldNotRun(f"no answer to {method} {url}: {reason}") from None
         exchange = asked(
-            status=response.status_code,
-            response_headers=dict(response.headers),
+            status=response.status,
+            response_headers={name.lower(): value for name, value in response.headers.items()},
             response_body=received.decode("utf-8", "backslashreplace"),
             ended=time.monotonic(),
         )
         self.recorder.add(exchange)
-        return Answer(exchange, self.profile, kind, _json(received), response.status_code)
+        return Answer(exchange, self.profile, kind, _json(received), response.status)
 
 
-def _whole(response: httpx.Response, deadline: float) -> bytes:
+def _reason(error: Exception, limit: float) -> str:
+    """Why no answer came: a name of ours, and what the library says of it."""
+    said = str(error.args[-1] if error.args else error)
+    if isinstance(error, ReadTimeoutError | _Late):
+        return f"ReadTimeout: no whole answer within {limit:.3g} s"
+    if isinstance(error, NewConnectionError):
+        return f"ConnectError: {said.rpartition(': ')[2]}"
+    if isinstance(error, ConnectTimeoutError):
+        return f"ConnectTimeout: no connection within {limit:.3g} s"
+    if isinstance(error, ProtocolError):
+        return f"ConnectionLost: {said}"
+    if isinstance(error, HTTPError) and not isinstance(error, ValueError):
+        return f"{type(error).__name__}: {said}"
+    # For a host, a key or a header's name HTTP may have no letters.
+    return f"InvalidCall: {error}"
+
+
+class _Late(HTTPError):
+    """The answer did not end in time, though its bytes kept coming."""
+
+
+def _whole(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
     """The answer's body; a target that trickles it out for ever does not hold a run up."""
     received = bytearray()
-    for chunk in response.iter_bytes():
-        received += chunk
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer did not end in time")
-        if len(received) > _LARGEST:
-            raise httpx.ReadError(f"the answer is larger than {_LARGEST} bytes")
+    with ExitStack() as unfinished:
+        unfinished.callback(response.close)
+        while chunk := response.read1(_CHUNK):
+            received += chunk
+            if time.monotonic() > deadline:
+                raise _Late
+            if len(received) > _LARGEST:
+                raise ProtocolError(f"the answer is larger than {_LARGEST} bytes")
+        unfinished.pop_all()
+    response.release_conn()
     return bytes(received)
 
 

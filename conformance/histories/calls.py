@@ -25,8 +25,6 @@ from conformance.histories.model import (
 )
 from conformance.profile import Profile, dig
 
-# Errors of calls that never left this machine.
-_UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "InvalidURL", "UnsupportedProtocol", "LocalProtocolError")
 # What keeps a request from workers that serve its model, unless it is left out or has this value.
 _RESTRICTING: dict[str, Any] = {
     "softprompt": None, "trusted_workers": False, "validated_backends": False, "slow_workers": True, "workers": [],
@@ -67,8 +65,7 @@ class Call:
     def outcome(self) -> Outcome:
         status = self.exchange.status
         if status is None:
-            unsent = (self.exchange.error or "").startswith(_UNSENT)
-            return Outcome.REFUSED if unsent else Outcome.UNKNOWN
+            return Outcome.REFUSED if self.exchange.unsent else Outcome.UNKNOWN
         if 400 <= status < 500:
             return Outcome.REFUSED
         return Outcome.DONE if status in self.profile.statuses[self.kind] and self.answer else Outcome.UNKNOWN
