@@ -1,0 +1,25 @@
+"""The named situations of the load room."""
+
+from __future__ import annotations
+
+from conformance.errors import Exit, Situation
+
+
+class BadMeasurements(Situation):
+    """Measurements from which nothing can be said: too few, or not numbers."""
+
+    exit = Exit.COULD_NOT_RUN
+
+
+class UnknownScenario(Situation):
+    """No scenario of that name."""
+
+
+class BadPlan(Situation):
+    """A load run is asked for that cannot be: a phase without a length, no rate, a bad URL."""
+
+
+class GeneratorNotStarted(Situation):
+    """The processes that make the load did not come up, or left no result."""
+
+    exit = Exit.COULD_NOT_RUN
