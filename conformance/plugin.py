@@ -6,6 +6,7 @@ does not hold is *failed*; everything else that stops a story is *could not run*
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -113,23 +114,24 @@ class VerdictPlugin:
         together = [item for item in session.items if not _alone(item)]
         if len(self.casts) < 2 or len(together) < 2 or session.config.option.collectonly:
             return
-        openers = [partial(self._lane, cast, together) for cast in self.casts]
-        lanes.share(
-            range(len(together)), openers, lambda _, results: self._tell(results), partial(self._lost, together)
-        )
+        tasks = _tasks(together)
+        openers = [partial(self._lane, cast, tasks) for cast in self.casts]
+        # What stands now stands until the end: no lane's collector, nor Hypothesis, needs to look through it again.
+        gc.freeze()
+        lanes.share(range(len(tasks)), openers, lambda _, results: self._tell(results), partial(self._lost, tasks))
         session.items[:] = [item for item in session.items if _alone(item)]
 
     @contextmanager
-    def _lane(self, cast: Cast, items: Sequence[pytest.Item]) -> Iterator[Callable[[int], Results]]:
-        """In a lane's process: run one of the items and give its results."""
+    def _lane(self, cast: Cast, tasks: Sequence[Sequence[pytest.Item]]) -> Iterator[Callable[[int], Results]]:
+        """In a lane's process: run the items of one task and give their results."""
         with self.resources.in_lane(cast) as self.resources:
-            yield lambda index: self._judge(items[index], None)
+            yield lambda index: [result for item in tasks[index] for result in self._judge(item, None)]
 
-    def _lost(self, items: Sequence[pytest.Item], index: int) -> None:
-        item = items[index]
+    def _lost(self, tasks: Sequence[Sequence[pytest.Item]], index: int) -> None:
         reason = "the harness's process that told the story was ended"
-        lost = model.CheckResult(name=item.name, verdict="could_not_run", reason=reason, seconds=0.0)
-        self._tell([(id, lost) for id in self._wanted(item)])
+        for item in tasks[index]:
+            lost = model.CheckResult(name=item.name, verdict="could_not_run", reason=reason, seconds=0.0)
+            self._tell([(id, lost) for id in self._wanted(item)])
 
     def _tell(self, results: Results) -> None:
         for id, result in results:
@@ -257,6 +259,19 @@ def _spares(error: BaseException | None, id: str, item: pytest.Item) -> bool:
 def _alone(item: pytest.Item) -> bool:
     """What counts bytes has its own target, or must have the run's for itself, and its proxy is this process's."""
     return any("alone" in row.marks or "database_proxy" in row.capabilities for row in _judged(item))
+
+
+def _tasks(items: Sequence[pytest.Item]) -> list[list[pytest.Item]]:
+    """What a lane takes at a time: a check, or first of all the checks of a suite that says they are one task."""
+    suites: dict[str, list[pytest.Item]] = {}
+    single: list[list[pytest.Item]] = []
+    for item in items:
+        suite = item.getparent(pytest.Module)
+        if suite is not None and getattr(suite.obj, "ONE_TASK", False):
+            suites.setdefault(suite.nodeid, []).append(item)
+        else:
+            single.append([item])
+    return [*suites.values(), *single]
 
 
 def _verdict(error: BaseException | None) -> tuple[model.CheckVerdict, str | None]:

@@ -8,6 +8,7 @@ import secrets
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -137,8 +138,7 @@ def run(options: Options) -> model.Report:
     aborted: str | None = None
     outcomes = plugin.Outcomes()
     url = options.target or ""
-    importing = threading.Thread(target=_import_what_suites_stand_on)
-    importing.start()
+    importing = _importing()
     with ExitStack() as stack:
         postgres = stack.enter_context(_postgres(options, profile, selected))
         counted = stack.enter_context(_counting(options, profile, selected, postgres))
@@ -181,10 +181,23 @@ def run(options: Options) -> model.Report:
     )
 
 
-def _import_what_suites_stand_on() -> None:
-    """It takes a second, in which PostgreSQL and the server come up in processes of their own."""
-    for name in ("conformance.contract.drawing", "conformance.contract.judging", "conformance.stories.search"):
-        importlib.import_module(name)
+# The last two are what Schemathesis imports when it is first used, which every lane would else do for itself.
+_WHAT_SUITES_STAND_ON = (
+    "conformance.contract.drawing",
+    "conformance.contract.holding",
+    "conformance.stories.search",
+    "schemathesis.specs.openapi.schemas",
+    "schemathesis.transport.asgi",
+)
+
+
+def _importing() -> threading.Thread:
+    """Import in a thread what the suites stand on: it takes a second, in which PostgreSQL and the server come up."""
+    # What `requests` does about this warning itself, a test that another thread begins or ends meanwhile undoes.
+    warnings.filterwarnings("ignore", module=r"urllib3\.contrib\.socks")
+    thread = threading.Thread(target=lambda: [importlib.import_module(name) for name in _WHAT_SUITES_STAND_ON])
+    thread.start()
+    return thread
 
 
 def judge(
