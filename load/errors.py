@@ -23,3 +23,11 @@ class GeneratorNotStarted(Situation):
     """The processes that make the load did not come up, or left no result."""
 
     exit = Exit.COULD_NOT_RUN
+
+
+class BadTarget(Situation):
+    """A target of a duet that is neither a URL nor a command that starts a server."""
+
+
+class BadPairs(Situation):
+    """A file of a duet's rounds that cannot be read, or that another duet wrote."""
