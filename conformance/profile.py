@@ -233,6 +233,30 @@ class Database(_Part):
     hold: str
 
 
+class Seeding(_Part):
+    """How a queue is written into the target's tables; without a `table` it can only be submitted.
+
+    `columns` and `models_columns` map each column that is written to a template of its value; `carriers` map what may
+    carry a payload to its column (empty: the target has none).
+    """
+
+    table: str
+    columns: dict[str, str]
+    models_table: str
+    models_columns: dict[str, str]
+    carriers: dict[str, str]
+    chat_prompt: Annotated[str, Field(pattern=r"^[^\\{}]*\{content\}[^\\{}]*$")]
+    model: Annotated[str, Field(pattern=r"\{unique\}")]
+    add_user: str
+    users: str
+    rows: str
+    counts: str
+    settle: tuple[str, ...]
+    remove: tuple[str, ...]
+    tidy: tuple[str, ...]
+    largest_bytes: PositiveInt
+
+
 class Migration(_Part):
     """The migration's files, and what the record says it adds."""
 
@@ -287,6 +311,7 @@ class Profile(_Part):
     eligibility: Eligibility
     money: Money
     database: Database
+    seeding: Seeding
     migration: Migration
     contract: Contract
     server: Server
@@ -427,7 +452,7 @@ def _merged(name_or_path: str, seen: tuple[str, ...]) -> dict[str, Any]:
 
 
 # Here a profile names things of its own: any key is right.
-_OPEN = ("migration.tables", "sampling")
+_OPEN = ("migration.tables", "sampling", "seeding.columns", "seeding.models_columns")
 
 
 def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

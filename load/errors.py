@@ -31,3 +31,23 @@ class BadTarget(Situation):
 
 class BadPairs(Situation):
     """A file of a duet's rounds that cannot be read, or that another duet wrote."""
+
+
+class BadQueue(Situation):
+    """A description of a queue that cannot be read, or that this target cannot have."""
+
+
+class QueueTooLarge(Situation):
+    """A queue larger than what is free for it; nothing was written."""
+
+
+class SeedingFailed(Situation):
+    """The database or the target refused rows of a queue; nothing of it is left."""
+
+    exit = Exit.COULD_NOT_RUN
+
+
+class WrongCounts(Situation):
+    """A queue that is not there as it was described; nothing of it is left."""
+
+    exit = Exit.COULD_NOT_RUN
