@@ -71,6 +71,8 @@ class Plan(_Part):
     exchanges: Path | None = None
     # Where the run's result goes, as JSON.
     result: Path | None = None
+    # Where lines of JSON go while it lasts, one a second.
+    beats: Path | None = None
 
     @field_validator("phases")
     @classmethod

@@ -52,7 +52,7 @@ def test_a_clean_run_is_believed() -> None:
         ({"lateness_median": 0.003}, Measure.LATENESS),
         ({"begun": 900}, Measure.RATE),
         ({"cpu": 9.2}, Measure.CPU),
-        ({"cpu": 0.9, "waited": 3.0}, Measure.CORES),
+        ({"cpu": 0.9, "waited": 4.0}, Measure.CORES),
         ({"clock_step": -0.0 + 2.0}, Measure.CLOCK),
         ({"phases": (STEADY.model_copy(update={"dispersion": 7.0}),)}, Measure.PHASE),
     ],

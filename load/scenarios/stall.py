@@ -1,0 +1,162 @@
+"""The stall test: does a run see what a stalled target makes others wait? `python -P -m load.scenarios.stall`.
+
+A small server answers at once, save that it stops for S seconds at the end of every P. Arrivals that know nothing of
+it wait as long as is left of the stall: a share S/P of them, uniformly between 0 and S. Where the rest takes no time,
+the quantile q of the response times is S - (1 - q) P for q above 1 - S/P: with 1 s in every 5 s, p90 is 0.5 s and
+p99 0.95 s. A closed loop reads milliseconds there, for it does not ask while it waits.
+
+By default the gaps are constant, so that nothing is left to luck: of exponential ones 20 s hold 400 that meet a stall,
+which alone lets p90 vary by 7 % (one standard error).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from subprocess import PIPE, Popen
+
+import typer
+
+from conformance.actors import Account
+from load.arrivals import Gaps
+from load.running import run
+from load.scenarios.plan import Phase, Plan
+from load.scenarios.result import Result
+
+_STALL, _PERIOD = 1.0, 5.0
+_QUANTILES = (0.5, 0.9, 0.99)
+# How far p90 may lie from what is calculated.
+_WITHIN = 0.1
+# What a pop is answered: nothing.
+_BODY = b'{"id": null, "ids": [], "skipped": {}}'
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_BODY), _BODY)
+
+
+def analytic(share: float, stall: float = _STALL, period: float = _PERIOD) -> float:
+    """The quantile of response times that a stall makes, in seconds, over whole periods."""
+    return max(0.0, stall - (1 - share) * period)
+
+
+def plan(url: str, *, seconds: float, rate: float, loop: str = "open", gaps: Gaps = Gaps.CONSTANT) -> Plan:
+    """Empty pops on the stalling server, for whole periods."""
+    nobody = Account("worker", "0000000000", "nobody#1", "1")
+    return Plan.model_validate(
+        {
+            "scenario": "pop-scan",
+            "url": url,
+            "phases": (Phase(name="steady", seconds=seconds, rate=rate),),
+            "loop": loop,
+            "gaps": gaps,
+            "seeded": True,
+            "requesters": (nobody,),
+            "owners": (nobody,),
+            "models": ("conformance/stall",),
+        }
+    )
+
+
+@contextmanager
+def stalling(stall: float = _STALL, period: float = _PERIOD) -> Iterator[str]:
+    """A stalling server in a process of its own; its URL."""
+    command = [sys.executable, "-P", "-m", "load.scenarios.stall", "--serve"]
+    with Popen([*command, str(stall), str(period)], stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+class _Stalling(asyncio.Protocol):
+    """Answers each request of one connection: at once, or when the stall is over."""
+
+    def __init__(self, stall: float, period: float) -> None:
+        self._stall, self._period = stall, period
+        self._read = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        head, found, body = self._read.partition(b"\r\n\r\n")
+        if not found or len(body) < _length(head):
+            return
+        self._read.clear()
+        left = self._period - time.monotonic() % self._period
+        if left > self._stall:
+            self._answer()
+        else:
+            asyncio.get_running_loop().call_later(left, self._answer)
+
+    def _answer(self) -> None:
+        if isinstance(self._transport, asyncio.Transport) and not self._transport.is_closing():
+            self._transport.write(_ANSWER)
+
+
+def _length(head: bytes | bytearray) -> int:
+    for line in bytes(head).split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+    return 0
+
+
+async def _serve(stall: float, period: float) -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Stalling(stall, period), "127.0.0.1", 0, backlog=1024)
+    typer.echo(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    # Who started us holds the other end; when it is gone, so are we.
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+def row(title: str, result: Result) -> tuple[str, bool]:
+    """A line of the table, and whether its p90 is near enough to what is calculated."""
+    response, service = result.response("steady"), result.service("steady")
+    told = response.quantiles(_QUANTILES)
+    near = abs(told[0.9] / analytic(0.9) - 1) <= _WITHIN
+    figures = "".join(f"{told[q] * 1000:>10.1f}" for q in _QUANTILES)
+    health = result.health.verdict
+    return f"{title:<24}{response.count:>8}{figures}{service.quantile(0.9) * 1000:>12.1f}  {health}", near
+
+
+def _try(title: str, workers: int, options: argparse.Namespace, loop: str) -> bool:
+    with stalling() as url:
+        wanted = plan(url, seconds=options.seconds, rate=options.rate, loop=loop, gaps=options.gaps)
+        result = run(wanted, workers)
+    told, near = row(title, result)
+    typer.echo(told)
+    for reason in result.health.reasons:
+        typer.echo(f"    {reason.sentence}")
+    return near
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; 1 where an open loop's p90 is further off than a tenth."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--rate", type=float, default=100.0, help="arrivals a second")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each run; whole periods of 5 s")
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4], help="processes that make the load")
+    parser.add_argument("--gaps", type=Gaps, choices=list(Gaps), default=Gaps.CONSTANT, help="between arrivals")
+    parser.add_argument("--serve", type=float, nargs=2, metavar=("STALL", "PERIOD"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.serve:
+        asyncio.run(_serve(*options.serve))
+        return 0
+    wanted = "".join(f"{analytic(q) * 1000:>10.1f}" for q in _QUANTILES)
+    typer.echo(f"{'milliseconds':<24}{'calls':>8}{'p50':>10}{'p90':>10}{'p99':>10}{'service p90':>12}")
+    typer.echo(f"{'calculated':<24}{'':>8}{wanted}")
+    right = True
+    for workers in options.workers:
+        near = _try(f"open, {workers} processes", workers, options, "open")
+        right &= near
+    _try("closed, 8 users", 1, options, "closed")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
