@@ -40,7 +40,7 @@ class Account:
 
 @dataclass(eq=False)
 class Request:
-    """A request that was queued. `jobs` grows as workers are handed its generations."""
+    """A request that was queued. `jobs` grows as workers are handed its generations; `ended` once it was seen to."""
 
     id: str
     family: Family
@@ -48,6 +48,13 @@ class Request:
     models: tuple[str, ...]
     sent: Mapping[str, Any]
     jobs: list[Job] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it waits any more, as far as its calls told: it was cancelled, done, or all replied to."""
+        replied = sum(job.id in job.worker.replied for job in self.jobs)
+        return self.ended or replied >= self.sent.get("n", 1)
 
     @property
     def messages(self) -> Any:
@@ -155,7 +162,10 @@ class Requester:
         return Request(answer.id("id"), family, self, tuple(models), sent)
 
     def try_status(self, request: Request | str, family: Family | None = None, *, path: str | None = None) -> Answer:
-        return self._by_id("status", request, family, path=path)
+        answer = self._by_id("status", request, family, path=path)
+        if isinstance(request, Request) and answer.accepted and answer.read("done") is True:
+            request.ended = True
+        return answer
 
     def status(self, request: Request) -> Status:
         """The request's status on its own family's route.
@@ -166,7 +176,10 @@ class Requester:
         return Status(_carried_out(self.try_status(request), "the status"))
 
     def try_cancel(self, request: Request | str, family: Family | None = None, *, path: str | None = None) -> Answer:
-        return self._by_id("cancel", request, family, path=path)
+        answer = self._by_id("cancel", request, family, path=path)
+        if isinstance(request, Request) and answer.accepted:
+            request.ended = True
+        return answer
 
     def try_record(
         self,
@@ -205,6 +218,8 @@ class Worker:
     owner: Account
     name: str
     declaration: dict[str, Any]
+    # The generations that it finished.
+    replied: set[str] = field(default_factory=set)
 
     def try_pop(self, *, extra: Mapping[str, Any] | None = None, key: str | None = "own", **declared: Any) -> Answer:
         """Pop; `declared` overrides the worker's declaration for this pop, `extra` stands in the body as it is."""
@@ -274,9 +289,12 @@ class Worker:
         """Submit a reply's fields as they are: `generation`, `message`, `finish_reason`, `usage`, `state`, `chat`…"""
         id = job if isinstance(job, str) else job.id
         body = {**self.client.profile.build("reply", {"id": id, **fields}), **(extra or {})}
-        return self.client.call(
+        answer = self.client.call(
             "reply", kind="reply", actor=self.name, key=self.owner.key if key == "own" else key, body=body
         )
+        if answer.accepted and fields.get("state") != "faulted":
+            self.replied.add(id)
+        return answer
 
     def reply(self, job: Job, content: str | None = "A reply.", **fields: Any) -> float:
         """Finish a job as its family wants it, and give the reward in kudos.

@@ -284,10 +284,6 @@ class Stage:
         self._requests.append(request)
         return request
 
-    def over(self, request: Request) -> None:
-        """This request is done or cancelled: there is nothing to cancel when the check is over."""
-        self._requests.remove(request)
-
     def tidy(self) -> None:
         """Cancel what the check left waiting, so that it counts against no later check's limits; let its workers go."""
         if self._counted is not None and self._counted.stage is not self:
@@ -296,6 +292,8 @@ class Stage:
             force.free.append((time.monotonic(), name))
         self._hired.clear()
         for request in self._requests:
+            if request.over:
+                continue
             try:
                 request.requester.try_cancel(request)
             except CouldNotRun:

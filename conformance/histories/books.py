@@ -156,12 +156,14 @@ def _submit(books: Books, submit: Submit) -> None:
 
 
 def _pop(books: Books, pop: Pop) -> None:
-    for family in ("text", "chat"):
-        for model in pop.takes(family):
-            queue = books.queues[family, model]
-            queue.pops.append(pop)
-            if pop.outcome is not DONE:
-                queue.lost.append(pop)
+    queues = books.queues
+    if pop.text:
+        for model in pop.models:
+            queues["text", model].pops.append(pop)
+    for model in pop.chat_models:
+        queues["chat", model].pops.append(pop)
+    if pop.outcome is not DONE:
+        _lost(books, pop)
     for id in pop.among:
         books.requests[id].loose = True
     if not pop.generations:
@@ -175,6 +177,12 @@ def _pop(books: Books, pop: Pop) -> None:
             generation.request = request
             request.generations.append(generation)
         generation.pops.append(pop)
+
+
+def _lost(books: Books, pop: Pop) -> None:
+    for family in ("text", "chat"):
+        for model in pop.takes(family):
+            books.queues[family, model].lost.append(pop)
 
 
 def _reply(books: Books, reply: Reply) -> None:

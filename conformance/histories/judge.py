@@ -24,12 +24,8 @@ def judge(history: History, rules: Collection[Rule] = tuple(Rule)) -> Witness | 
     A pure function, in near-linear time: each request, generation, queue, key and account is judged by itself.
     """
     with _no_collection():
-        books = gather(history)
-        witness = _first(books, rules).witness(history)
-        # Requests and generations know each other: parted, they go at once, and nobody has to look for them.
-        for request in books.requests.values():
-            request.generations.clear()
-        return witness
+        # All that was gathered is gone before the collector is back, so that it finds nothing to look through.
+        return _witness(history, rules)
 
 
 @contextmanager
@@ -44,12 +40,30 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _witness(history: History, rules: Collection[Rule]) -> Witness | None:
+    books = gather(history)
+    witness = _first(books, rules).witness(history)
+    # Requests and generations know each other: parted, they go at once, and nobody has to look for them.
+    for request in books.requests.values():
+        request.generations.clear()
+    return witness
+
+
 def _first(books: Books, rules: Collection[Rule]) -> Findings:
     found = Findings(rules)
     for generation in books.generations.values():
-        judge_generation(generation, found)
-        for pop in generation.pops:
-            judge_pop(pop, generation.request, found)
+        request, pops = generation.request, generation.pops
+        # Most were handed out once and replied to once, and nothing else was done to them.
+        if (
+            len(pops) + len(generation.replies) > 2
+            or generation.faults
+            or generation.posts
+            or (request and request.cancels)
+        ):
+            judge_generation(generation, found)
+        for pop in pops:
+            if pop.model not in pop.takes(pop.family):
+                judge_pop(pop, request, found)
     waiting, prices = Waiting(books, found), Prices(books)
     for request in books.requests.values():
         _judge_request(request, books, waiting, prices, found)

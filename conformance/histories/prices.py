@@ -141,8 +141,8 @@ def _blur(reward: float) -> float:
 
 
 def _likeness(generation: Generation) -> Likeness | None:
-    submit = generation.request.submit if generation.request else None
-    if submit is None or not generation.pops:
+    request = generation.request
+    if request is None or not request.submits:
         return None
-    pop = generation.pops[0]
+    submit, pop = request.submits[0], generation.pops[0]
     return submit.shape, submit.max_length, pop.model, pop.account, pop.bridge

@@ -44,8 +44,11 @@ class Readings:
 
     def judge(self, timeline: Timeline | None) -> None:
         """Judge each reading, then the readings beside each other. Without a timeline nothing can be counted."""
-        vague = timeline is not None and timeline.vague
+        vague, in_order = timeline is not None and timeline.vague, True
+        before = self.request.readings[0]
         for reading in self.request.readings:
+            in_order = in_order and _follows(before, reading)
+            before = reading
             if reading.finished != len(reading.said) or (None in reading.said and not vague):
                 self._half(reading)
             if timeline is None or self.submit is None:
@@ -58,7 +61,7 @@ class Readings:
                 if self.terms.settlement:
                     must = timeline.must.before(reading.called - self.terms.settlement)
                 self._judge_cost(reading, reading.kudos, must, may, timeline)
-        if not all(_follows(one, next_one) for one, next_one in pairwise(self.request.readings)):
+        if not in_order:
             self._judge_order()
             self._judge_replies_beside_each_other()
 

@@ -99,7 +99,7 @@ class Timeline:
     replies is shown as is not ours to say. `alike`: two replies may be the same. `streamed`: a cancel may have settled.
     """
 
-    __slots__ = ("_may", "_must", "alike", "fates", "may", "must", "said", "streamed", "sure", "vague")
+    __slots__ = ("_may", "_must", "alike", "may", "must", "said", "streamed", "sure", "vague")
 
     def __init__(self, request: Request, books: Books, prices: Prices) -> None:
         self._must: list[Step] = []
@@ -107,9 +107,9 @@ class Timeline:
         self.said: dict[str, list[float]] = {}
         self.sure: list[tuple[float, str]] = []
         self.vague = self.alike = self.streamed = False
-        terms, moved = books.terms, books.history.moved
-        self.fates = [fates(g, terms, moved.get(g.id, INFINITY) if moved else INFINITY) for g in request.generations]
-        for generation, found in zip(request.generations, self.fates, strict=True):
+        terms, moved = books.history.terms, books.history.moved
+        for generation in request.generations:
+            found = fates(generation, terms, moved.get(generation.id, INFINITY))
             pop = generation.pops[0]
             self._must.append((pop.returned, 1, 0, 0, 0, 0.0, 0))
             self._may.append((pop.called, 1, 0, 0, 0, 0.0, 0))
@@ -117,21 +117,25 @@ class Timeline:
                 self._end(*found[0], generation, prices)
             else:
                 self._end_somehow(found, generation, prices)
-        if len(self.fates) > 1:
+        if len(request.generations) > 1:
             self.sure.sort()
             self.alike = any(len(since) > 1 for since in self.said.values())
         self.must, self.may = Steps(self._must), Steps(self._may)
 
     def _end(self, since: float, by: float, act: Act, generation: Generation, prices: Prices) -> None:
         """What ended a generation is known."""
+        finished = returned = 0
         if isinstance(act, Reply):
             self._say(act, since, by)
-        finished, returned = int(isinstance(act, Reply)), int(act is None or isinstance(act, Fault))
-        least, most = NOTHING if returned else cost(act, generation, prices)
+            finished = 1
+        elif isinstance(act, Cancel):
+            self.streamed = True
+        else:
+            returned = 1
+        least, most = cost(act, generation, prices)
         self._may.append((since, 0, finished, returned, 1, most, 1 - returned))
         if by < INFINITY:
             self._must.append((by, 0, finished, returned, 1, least, 0))
-        self.streamed = self.streamed or isinstance(act, Cancel)
 
     def _end_somehow(self, found: list[Fate], generation: Generation, prices: Prices) -> None:
         """One of these ended a generation."""

@@ -25,23 +25,20 @@ class Pops:
 
     def __init__(self, queue: Queue) -> None:
         self._all = sorted(queue.pops, key=_called)
+        calls = [pop.called for pop in self._all]
         # Until when somebody was popping, of those so far.
-        self._busy = list(accumulate((pop.returned for pop in self._all), max))
+        self._busy = list(accumulate([pop.returned for pop in self._all], max))
         self.lonely = [
             pop
-            for place, pop in enumerate(self._all)
-            if not pop.generations and pop.outcome is DONE and not self._disturbed(place, pop)
+            for pop, before, after in zip(self._all, [-math.inf, *self._busy], [*calls[1:], math.inf], strict=False)
+            if before < pop.called and pop.returned < after and not pop.generations and pop.outcome is DONE
         ]
-
-    def _disturbed(self, place: int, pop: Pop) -> bool:
-        before = self._busy[place - 1] if place else -math.inf
-        after = self._all[place + 1].called if place + 1 < len(self._all) else math.inf
-        return before >= pop.called or after <= pop.returned
+        self._calls = [pop.called for pop in self.lonely]
 
     def within(self, since: float, until: float) -> list[Pop]:
         """The lonely ones that were called after one moment and before the other."""
-        first = bisect_right(self.lonely, since, key=_called)
-        return self.lonely[first : bisect_left(self.lonely, until, lo=first, key=_called)]
+        first = bisect_right(self._calls, since)
+        return self.lonely[first : bisect_left(self._calls, until, lo=first)]
 
     def meet(self, pop: Pop) -> bool:
         """Whether another of them took place while this one did."""
@@ -76,14 +73,14 @@ class Waiting:
 
     def _horizon(self, request: Request, submit: Submit) -> float:
         """The moment after which it need not wait any more."""
-        moved = self._books.history.moved.get(request.id, math.inf)
-        horizon = min(submit.called + self._books.terms.request_lifetime, moved)
-        if request.cancels:
-            horizon = min([horizon, *[cancel.called for cancel in request.cancels]])
+        ends = [submit.called + self._books.history.terms.request_lifetime]
+        ends += [cancel.called for cancel in request.cancels]
+        if request.id in self._books.history.moved:
+            ends.append(self._books.history.moved[request.id])
         faults = sum([len(generation.faults) for generation in request.generations])
         if len(request.generations) >= submit.n + faults:
-            horizon = min(horizon, max([pop.called for pop in request.pops]))
-        return horizon
+            ends.append(max([pop.called for pop in request.pops]))
+        return min(ends)
 
     def judge(self, request: Request, timeline: Timeline, passed_over: list[Pop]) -> None:
         """None of its generations waits while a worker that may have it is handed nothing."""

@@ -64,7 +64,6 @@ class Play:
             if self._happens(event):
                 self.told.append(event)
         self.request.cancel()
-        self.stage.over(self.request)
 
     def _happens(self, event: Event) -> bool:
         acts: dict[Event, Callable[[], bool]] = {

@@ -30,7 +30,7 @@ def answered(
     fields = {"content": stage.twin_content(max_length), "n": len(replies), "max_length": max_length, **fields}
     request = stage.submit(family, *worker.declaration["models"], **fields)
     rewards = [worker.reply(worker.pop_job(request), reply) for reply in replies]
-    stage.over(request)
+    request.ended = True
     return request, rewards
 
 

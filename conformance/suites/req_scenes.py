@@ -118,12 +118,6 @@ def keep(stage: Stage, answer: Answer, model: str, fields: Mapping[str, Any], fa
     return stage.keep(Request(answer.id("id"), family, stage.requester(), (model,), fields))
 
 
-def end(stage: Stage, request: Request) -> None:
-    """Cancel a request of which the story needs no more."""
-    request.cancel()
-    stage.over(request)
-
-
 def on_the_wire(stage: Stage, fields: Mapping[str, Any], *, operation: str = "submit", **raw: bytes) -> bytes:
     """The body of an operation in which the `raw` fields stand byte for byte."""
     marks = {name: stage.unique(16) for name in raw}

@@ -40,7 +40,7 @@ def settle(stage: Stage, worker: Worker, messages: Messages | None = None, **fie
     given = {"max_length": MAX_LENGTH, **fields}
     request = stage.chat(model, messages=messages, **given) if messages else stage.text(model, **given)
     reward = worker.reply(worker.pop_job(request), words(tokens(stage, MAX_LENGTH)))
-    stage.over(request)
+    request.ended = True
     return request, Settled(stage.money.charged(request), reward)
 
 

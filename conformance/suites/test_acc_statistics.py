@@ -35,7 +35,6 @@ def figures_of_a_chequered_life(stage: Stage, family: Family) -> Seen:
     worker.reply(worker.pop_job(request), words(tokens(stage, 50)), state="censored")
     worker.fault(worker.pop_job(request))
     request.cancel()
-    stage.over(request)
     after = _counted(stage, worker)
     growth = {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
     if not growth:

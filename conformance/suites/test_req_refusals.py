@@ -16,7 +16,6 @@ from conformance.suites.req_scenes import (
     Message,
     assert_arrives,
     calls,
-    end,
     handed,
     keep,
     nothing_was_queued,
@@ -33,7 +32,7 @@ def _proper(stage: Stage, model: str) -> Answer:
     """The answer to a submit that is as it should be; it does not go on waiting."""
     answer = stage.requester().try_submit(CHAT, {"models": [model], "messages": [user()]})
     if answer.accepted:
-        end(stage, keep(stage, answer, model, {}))
+        keep(stage, answer, model, {}).cancel()
     return answer
 
 
@@ -237,7 +236,7 @@ def test_a_top_level_openai_field_is_refused_or_honoured(stage: Stage) -> None:
             request = keep(stage, answer, model, {})
             job = handed(worker, request)
             assert honoured(job, request), f"{name} {value!r} at top level was accepted and ignored: {job.payload!r}"
-            end(stage, request)
+            request.cancel()
         else:
             refused(answer, control=lambda: proper)
     fates["model"] = _fate_of_a_top_level_model(stage)

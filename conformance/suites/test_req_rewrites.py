@@ -12,7 +12,7 @@ from conformance.checks import check
 from conformance.client import Answer
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
-from conformance.suites.req_scenes import IMAGE, Message, calls, end, handed, result, text_part, user
+from conformance.suites.req_scenes import IMAGE, Message, calls, handed, result, text_part, user
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 
@@ -109,5 +109,5 @@ def _harmless(stage: Stage, who: Requester, model: str) -> Answer:
     """The answer to a submit of which the filter minds nothing; it does not go on waiting."""
     answer = who.try_submit(CHAT, {"models": [model], "messages": [user("Hello, good morning.")]})
     if answer.accepted:
-        end(stage, stage.keep(Request(answer.id("id"), CHAT, who, (model,), {})))
+        stage.keep(Request(answer.id("id"), CHAT, who, (model,), {})).cancel()
     return answer

@@ -13,7 +13,7 @@ from conformance.client import Answer
 from conformance.equality import same_json
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
-from conformance.suites.req_scenes import end, handed, keep
+from conformance.suites.req_scenes import handed, keep
 
 CHAT, TEXT = Family.CHAT, Family.TEXT
 
@@ -45,7 +45,7 @@ class Twins:
         """What the worker is handed of an accepted request. It is cancelled: twenty generations of it may wait."""
         request = keep(self.stage, answer, self.model, {}, family)
         payload = handed(self.worker, request).payload
-        end(self.stage, request)
+        request.cancel()
         if not isinstance(payload, dict):
             raise CouldNotRun(f"the payload of a {family} job is {payload!r}")
         return payload
@@ -138,7 +138,7 @@ def test_a_value_outside_its_range_is_refused_as_its_text_twins(stage: Stage) ->
     for params in _outside(stage):
         chat = twins.submit(CHAT, params)
         if chat.accepted:
-            end(stage, keep(stage, chat, twins.model, {}))
+            keep(stage, chat, twins.model, {}).cancel()
             if twins.submit(TEXT, params).accepted:
                 raise CouldNotRun(f"both families take {params!r}, which the profile has outside its ranges")
         refused(chat, control=lambda: proper)

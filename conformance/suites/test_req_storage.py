@@ -17,7 +17,6 @@ from conformance.suites.req_scenes import (
     Message,
     calls,
     conversations,
-    end,
     one_of_everything,
     result,
     text_part,
@@ -74,7 +73,7 @@ def test_the_stored_prompt_renders_the_conversation(stage: Stage) -> None:
     def judge(messages: list[Message]) -> None:
         request = stage.chat(model, messages=messages)
         _assert_rendered(messages, _column(_row(stage, request), column))
-        end(stage, request)
+        request.cancel()
 
     judge(one_of_everything())
     stage.for_all(conversations(), judge, count=3)
@@ -127,7 +126,7 @@ def test_any_chat_row_holds_its_messages(stage: Stage) -> None:
     def judge(messages: list[Message]) -> None:
         request = stage.chat(model, messages=messages)
         stored = _document(_row(stage, request), column)
-        end(stage, request)
+        request.cancel()
         assert same_json(stored, messages), f"of the messages {messages!r} the row holds {stored!r}"
 
     stage.for_all(conversations(), judge, count=3)

@@ -201,8 +201,7 @@ def test_chat_status_and_cancel_ask_for_what_the_text_routes_ask_for(stage: Stag
         answers = [_asked("cancel", request, key) for request in (text, chat)]
         _judge_alike("cancel", who, *answers)
         if answers[0].accepted:
-            for request in (text, chat):
-                stage.over(request)
+            text.ended = chat.ended = True
             text, chat = (stage.submit(family, model) for family in (Family.TEXT, Family.CHAT))
 
 
@@ -311,7 +310,6 @@ def test_ids_tell_nothing_of_one_another(stage: Stage) -> None:
         generations.extend(job.ids)
         # What is in flight would wait again when its time is over.
         request.cancel()
-        stage.over(request)
     for what, ids in (("requests", requests), ("generations", generations)):
         _judge_series(what, ids)
 

@@ -248,9 +248,8 @@ def test_somebody_without_an_account_has_the_key_of_all_such(client: Client) -> 
 
 def test_what_is_over_is_not_cancelled_again(client: Client, listener: Listener) -> None:
     stage = a_stage(client)
-    over, waiting = stage.chat("a model"), stage.chat("a model")
-    stage.over(over)
+    cancelled, waiting = stage.chat("a model"), stage.chat("a model")
+    cancelled.cancel()
     stage.tidy()
-    cancelled = [path for method, path in listener.asked if method == "DELETE"]
-    assert len(cancelled) == 1
-    assert cancelled[0].endswith(waiting.id)
+    paths = [path for method, path in listener.asked if method == "DELETE"]
+    assert [path.rpartition("/")[2] for path in paths] == [cancelled.id, waiting.id]
