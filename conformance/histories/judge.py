@@ -52,18 +52,9 @@ def _witness(history: History, rules: Collection[Rule]) -> Witness | None:
 def _first(books: Books, rules: Collection[Rule]) -> Findings:
     found = Findings(rules)
     for generation in books.generations.values():
-        request, pops = generation.request, generation.pops
-        # Most were handed out once and replied to once, and nothing else was done to them.
-        if (
-            len(pops) + len(generation.replies) > 2
-            or generation.faults
-            or generation.posts
-            or (request and request.cancels)
-        ):
-            judge_generation(generation, found)
-        for pop in pops:
-            if pop.model not in pop.takes(pop.family):
-                judge_pop(pop, request, found)
+        judge_generation(generation, found)
+        for pop in generation.pops:
+            judge_pop(pop, generation.request, found)
     waiting, prices = Waiting(books, found), Prices(books)
     for request in books.requests.values():
         _judge_request(request, books, waiting, prices, found)
