@@ -31,7 +31,8 @@ class Slowed:
         self._inner = inner
         self._share = share
         self._backends: list[int] = []
-        self._spent = 0.0
+        # What the start has cost belongs to no answer.
+        self._spent = time.process_time()
         if engine is not None:
             event.listen(engine, "connect", self._connected)
 
