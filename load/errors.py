@@ -51,3 +51,7 @@ class WrongCounts(Situation):
     """A queue that is not there as it was described; nothing of it is left."""
 
     exit = Exit.COULD_NOT_RUN
+
+
+class BadSession(Situation):
+    """A session that cannot be read, or that no target could be put through."""

@@ -1,0 +1,173 @@
+"""The sub-commands of `horde-conformance load`: options in, a session's work, a verdict and an exit code out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from conformance import profile as profiles
+from conformance.errors import BadOptions, Exit
+from load import seeding, sessions
+from load.duet.cli import duet_command
+from load.running import Beat
+from load.scenarios.table import SCENARIOS
+from load.sessions import Options, Outcome, Run, Session, Verdict
+from reports import write
+
+app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
+app.command("duet")(duet_command)
+
+DEFAULT_FOLDER = Path("load-report")
+RESULT_NAME = "session.json"
+_EXITS = {Verdict.PASS: Exit.CONFORMANT, Verdict.FAIL: Exit.NOT_CONFORMANT, Verdict.INVALID: Exit.COULD_NOT_RUN}
+
+ProfileOption = Annotated[str | None, typer.Option("--profile", help="A built-in profile or a TOML file.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        help="With --target: the target's database, to seed queues by COPY. "
+        "Without: a PostgreSQL for the reference; embedded by default."
+    ),
+]
+
+
+@app.command("run")
+def run_command(
+    session: Annotated[str, typer.Argument(help="A built-in session or a TOML file; `load list` shows them.")] = (
+        "default"
+    ),
+    target: Annotated[
+        str | None, typer.Option(help="Root URL of the server to load; the embedded reference by default.")
+    ] = None,
+    profile: ProfileOption = None,
+    database_url: DatabaseOption = None,
+    seed: Annotated[int, typer.Option(help="Of arrivals, payloads and choices.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for what was measured.")] = DEFAULT_FOLDER,
+) -> None:
+    """Load a server through a session's runs and say whether it kept its rules and its gates.
+
+    Ends with 0 for PASS, with 1 for FAIL, with 3 where the generator may not be believed (INVALID).
+    """
+    described = sessions.named(session)
+    for run in described.run:
+        # A queue that cannot be read is better said before half of the session is over.
+        _ = run.description
+    write.check_writable(out)
+    options = Options(target=target, profile=profile, database_url=database_url, seed=seed)
+    with _progress(described) as progress:
+        outcome = sessions.play(described, options, begun=progress.begin, heard=progress.hear)
+    kept = out / RESULT_NAME
+    write.write_text(kept, outcome.model_dump_json(indent=1))
+    show(outcome, Console(highlight=False))
+    sys.stdout.write(f"All that was measured: {kept}\n")
+    raise typer.Exit(_EXITS[outcome.judgement.verdict])
+
+
+@app.command("list")
+def list_command() -> None:
+    """List the sessions, the scenarios and the queues that come with the harness."""
+    console = Console(highlight=False, soft_wrap=True)
+    for title, rows in (
+        ("Sessions", [(name, sessions.named(name).sentence) for name in sessions.built_in()]),
+        ("Scenarios", [(scenario.name, scenario.sentence) for scenario in SCENARIOS]),
+        ("Queues", [(name, _shape(name)) for name in seeding.built_in()]),
+    ):
+        console.print(title, style="bold")
+        width = max(len(name) for name, _ in rows)
+        for name, said in rows:
+            console.print(f"  {name:{width}}  {said}", markup=False)
+
+
+def _shape(name: str) -> str:
+    queue = seeding.example(name)
+    smallest, largest = queue.payload.bytes
+    size = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
+    beside = [
+        f"{part.rows} {what}"
+        for part, what in ((queue.refused, "refused ahead"), (queue.expired, "expired"))
+        if part.rows
+    ]
+    return ", ".join([f"{queue.rows} rows of {size} bytes, {queue.chat_share:.0%} chat", *beside])
+
+
+@app.command("seed")
+def seed_command(
+    queue: Annotated[str | None, typer.Argument(help="A built-in queue or a TOML file.")] = None,
+    database_url: Annotated[str | None, typer.Option(help="The target's database.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With --remove, where there is no database: the target's URL.")
+    ] = None,
+    profile: ProfileOption = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove every seeded queue that nobody uses.")] = False,
+) -> None:
+    """Write a queue that stays, or remove those that stand."""
+    protocol = profiles.load(profile or "reference")
+    if (queue is None) != remove:
+        raise BadOptions("Either a queue is seeded or queues are removed.", "Name a queue, or give --remove.")
+    if queue is None:
+        gone = seeding.remove(protocol, database_url=database_url, url=target)
+        sys.stdout.write(f"Removed: {', '.join(gone) or 'nothing stood'}.\n")
+        return
+    if database_url is None:
+        raise BadOptions(
+            "A queue that stays is written into the target's database, whose URL is missing.", "Give --database-url."
+        )
+    described = seeding.example(queue) if queue in seeding.built_in() else seeding.read(Path(queue))
+    sys.stdout.write(f"{seeding.seed(described, protocol, database_url).summary}\n")
+
+
+@dataclass
+class _Watch:
+    """The bar of a session, and the line of what happens now."""
+
+    bar: Progress
+    task: TaskID
+    run: str = ""
+
+    def begin(self, run: Run) -> None:
+        self.run = run.name
+        self.bar.update(self.task, description=run.name)
+
+    def hear(self, beat: Beat) -> None:
+        told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(beat.counts.items()))
+        self.bar.update(self.task, advance=1, description=f"{self.run}: {told or 'nothing'} in second {beat.second}")
+
+
+@contextmanager
+def _progress(session: Session) -> Iterator[_Watch]:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        yield _Watch(bar, bar.add_task("Starting what is loaded", total=session.seconds))
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """Print each run's figures and the verdict."""
+    for played in outcome.runs:
+        console.print(f"{played.run.name}: {played.judgement.verdict}", style="bold", markup=False)
+        done = played.result.of(outcome="done")
+        for series in (one for one in done if one.phase not in {"warm-up", "preparation"}):
+            response, service = series.response_times, series.service_times
+            figures = " ".join(f"p{q * 100:g} {response.quantile(q) * 1000:.2f}" for q in (0.5, 0.9, 0.99))
+            console.print(
+                f"  {series.phase}, {series.operation}: {series.count} calls, response {figures} ms, "
+                f"service p50 {service.quantile(0.5) * 1000:.2f} ms",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+        for gate in played.gates:
+            console.print(f"  {gate.verdict}: {gate.sentence}", markup=False, soft_wrap=True)
+        if played.run.history:
+            console.print(
+                f"  history: {played.operations} operations judged, {played.witness or 'no rule broken'}",
+                markup=False,
+                soft_wrap=True,
+            )
+    console.print(f"verdict: {outcome.judgement.verdict}", style="bold")
+    for reason in outcome.judgement.reasons:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)

@@ -1,0 +1,162 @@
+"""Playing a session: the target is found or started, each queue seeded, each load made, and what came of it judged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from conformance import histories, preflight, targets
+from conformance import profile as profiles
+from conformance.client import Client
+from conformance.errors import BadHistory
+from conformance.profile import Profile
+from fixtures.postgres import open_server
+from load import gates, running, seeding
+from load.gates import Judged
+from load.running import Beat
+from load.scenarios.exchanges import kept
+from load.scenarios.plan import Plan
+from load.scenarios.result import Result
+from load.seeding import Seeded
+from load.sessions import judging
+from load.sessions.description import Run, Session
+from load.sessions.judging import Judgement
+
+
+@dataclass(frozen=True)
+class Options:
+    """On what a session is played. Without `target` it is the embedded reference."""
+
+    target: str | None = None
+    profile: str | None = None
+    database_url: str | None = None
+    seed: int = 1
+
+    @property
+    def profile_name(self) -> str:
+        """The profile that was asked for, or the one that goes without saying."""
+        return self.profile or ("aihorde" if self.target else "reference")
+
+
+class Played(BaseModel):
+    """A run that was made, with all that was measured. `witness` says which rule the target broke under it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: Run
+    result: Result
+    queue: Seeded | None
+    gates: tuple[Judged, ...]
+    operations: int
+    witness: str | None
+    judgement: Judgement
+
+
+class Outcome(BaseModel):
+    """A session that was played: what is kept of it as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session: Session
+    profile: str
+    seed: int
+    runs: tuple[Played, ...]
+    judgement: Judgement
+
+
+def play(
+    session: Session,
+    options: Options,
+    *,
+    begun: Callable[[Run], None] | None = None,
+    heard: Callable[[Beat], None] | None = None,
+) -> Outcome:
+    """Play all runs of a session.
+
+    Args:
+        session: the runs.
+        options: on which target.
+        begun: is told each run before its load is made.
+        heard: is told once a second what has ended.
+
+    Raises:
+        Situation: the target is not ready, a queue cannot be had, or the generator did not come up.
+    """
+    profile = profiles.load(options.profile_name)
+    runs: list[Played] = []
+    with _target(options, profile) as target:
+        with Client(target.url, profile) as client, preflight.in_time(client):
+            preflight.heartbeat_within(client, 0.0)
+        for run in session.run:
+            if begun is not None:
+                begun(run)
+            runs.append(_played(run, target, profile, options, heard))
+    judgement = judging.whole((played.run.name, played.judgement) for played in runs)
+    return Outcome(session=session, profile=profile.name, seed=options.seed, runs=tuple(runs), judgement=judgement)
+
+
+@contextmanager
+def _target(options: Options, profile: Profile) -> Iterator[targets.Target]:
+    if options.target:
+        yield targets.Target(options.target, options.database_url)
+        return
+    with open_server(options.database_url) as postgres, targets.embedded(profile, postgres) as target:
+        yield target
+
+
+def _played(
+    run: Run, target: targets.Target, profile: Profile, options: Options, heard: Callable[[Beat], None] | None
+) -> Played:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        queue = stack.enter_context(_queue(run, target, profile))
+        plan = _plan(run, target, options, folder, queue)
+        result = running.run(plan, run.workers, heard=heard)
+        operations, witness, unjudged = _history(plan, profile) if run.history else (0, None, None)
+    judged = gates.judge(run.gate, result, {})
+    interrupted = "it was interrupted" if result.interrupted else None
+    judgement = judging.judge(
+        result.health, judged, [witness] if witness else [], [doubt for doubt in (interrupted, unjudged) if doubt]
+    )
+    return Played(
+        run=run, result=result, queue=queue, gates=judged, operations=operations, witness=witness, judgement=judgement
+    )
+
+
+@contextmanager
+def _queue(run: Run, target: targets.Target, profile: Profile) -> Iterator[Seeded | None]:
+    description = run.description
+    if description is None:
+        yield None
+        return
+    with seeding.seeded(description, profile, database_url=target.database_url, url=target.url) as queue:
+        yield queue
+
+
+def _plan(run: Run, target: targets.Target, options: Options, folder: Path, queue: Seeded | None) -> Plan:
+    plan = running.equipped(
+        target.url, options.profile_name, models=run.models, scenario=run.scenario, phases=run.phase, gaps=run.gaps,
+        loop=run.loop, users=run.users, seed=options.seed, family=run.family, payload_bytes=run.payload_bytes,
+        chat_share=run.chat_share, seeded=queue is not None, exchanges=folder / "exchanges" if run.history else None,
+        result=folder / "result.json", beats=folder / "beats.jsonl",
+    )  # fmt: skip
+    # All that waits in a seeded queue is of its own models.
+    return plan if queue is None else plan.model_copy(update={"models": queue.models})
+
+
+def _history(plan: Plan, profile: Profile) -> tuple[int, str | None, str | None]:
+    """How many operations were judged, the rule that was broken, and why nothing was judged, where nothing was."""
+    assert plan.exchanges is not None
+    try:
+        history = histories.recorded(kept(plan.exchanges, plan.url, profile), profile)
+    except BadHistory as reason:
+        return 0, None, f"The history was not judged: {reason.what}"
+    if not history.operations:
+        return 0, None, "The history was not judged: it holds no operation."
+    witness = histories.judge(history)
+    return len(history.operations), None if witness is None else str(witness), None
