@@ -1,11 +1,12 @@
 """What a duet's rounds say: CPU time decides where it can be seen, and latency has its say beside it.
 
 Measured on a shared two-core machine: the log ratios of pairs scatter by 0.16 (quiet) to 0.4 (crowded) in the median
-latency, and by 0.11 to 0.19 in the CPU time of a call, because the processor itself is faster at one moment than at
-another. The client feels that too: what it computes for its side of a call goes up and down with it (correlation 0.85,
-slope 1.0), so it is the yardstick, and the CPU time of a call in units of it scatters by 0.09. That decides. Where the
-client's own time differs between the builds, as with longer answers, it is none, and the bare CPU time decides. And a
-server that waits, for a lock or a sleep, computes nothing: a latency beyond its wider margin is a finding too.
+latency, and by 0.11 to 0.20 in the CPU time of a call, because the processor itself is faster at one moment than at
+another. The client feels that too: what it computes for its side of a call goes up and down with it (correlation 0.70
+to 0.85, slope 0.8 to 1.1), so it is the yardstick, and the CPU time of a call in units of it scatters by 0.09 to 0.14.
+That decides. Where the client's own time differs between the builds, as with longer answers, it is none, and the bare
+CPU time decides. And a server that waits, for a lock or a sleep, computes nothing: a latency beyond its wider margin
+is a finding too.
 """
 
 from __future__ import annotations

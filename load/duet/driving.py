@@ -44,6 +44,12 @@ class Block(BaseModel):
             return None
         return self.server_cpu_seconds + self.database_cpu_seconds
 
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """All that was measured."""
+        figures = (self.median_seconds, self.generator_cpu_seconds, self.cpu_seconds)
+        return tuple(figure for figure in figures if figure is not None)
+
 
 @dataclass(frozen=True)
 class Meter:

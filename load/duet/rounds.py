@@ -63,11 +63,8 @@ class Round(BaseModel):
 
     @property
     def whole(self) -> bool:
-        """Whether every call of every block was answered as it should be."""
-        return all(
-            not block.failed and block.median_seconds > 0 and block.generator_cpu_seconds > 0
-            for block in self.blocks.values()
-        )
+        """Whether every call of every block was answered as it should be, and every clock went forward."""
+        return all(not block.failed and min(block.figures) > 0 for block in self.blocks.values())
 
 
 def play(
@@ -98,7 +95,6 @@ def _round(drivers: dict[str, Driver], launch: int, number: int, seconds: float,
     order = sorted(drivers)
     rng.shuffle(order)
     # The generator's own garbage is nobody's time.
-    gc.collect()
     gc.disable()
     try:
         blocks = {name: drivers[name].block(seconds) for name in order}

@@ -138,6 +138,15 @@ def test_a_round_with_a_failed_call_is_left_out_and_many_leave_no_verdict() -> N
     assert "20 of 100" in many.reason
 
 
+@pytest.mark.parametrize("figure", ["median_seconds", "generator_cpu_seconds", "server_cpu_seconds"])
+def test_a_round_in_which_a_clock_did_not_go_forward_is_left_out(figure: str) -> None:
+    """The processes of a server that ends in a block take their time with them."""
+    first, *rest = rounds()
+    block = first.blocks["a"].model_copy(update={figure: -0.1 if figure == "server_cpu_seconds" else 0.0})
+    verdict = decide([first.model_copy(update={"blocks": {**first.blocks, "a": block}}), *rest], PLAN)
+    assert (verdict.broken, deciding(verdict)) == (1, Measure.COST)
+
+
 def test_too_few_pairs_are_refused() -> None:
     with pytest.raises(BadMeasurements):
         decide(rounds(count=2), PLAN)
@@ -172,6 +181,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr("load.duet.power.play", play)
     # Of how often it is drawn nothing here depends.
     monkeypatch.setattr(pairs, "_RESAMPLES", 200)
+    monkeypatch.setattr(power, "_RESAMPLED_PAIRS", (24,))
     return seeds
 
 

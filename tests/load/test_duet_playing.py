@@ -28,7 +28,7 @@ from load.duet.kernel import cpu_seconds, family
 from load.errors import BadPlan, BadTarget
 
 PROFILE = profiles.load("reference")
-SHORT = Plan(launches=2, rounds=6, warm_up=1, block_seconds=0.05, seed=3)
+SHORT = Plan(launches=2, rounds=5, warm_up=1, block_seconds=0.05, seed=3)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def answering(statuses: list[int]) -> Iterator[tuple[str, list[dict[str, str]]]]
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", seen
         server.shutdown()
 
@@ -139,7 +139,7 @@ def test_commands_are_started_anew_for_each_launch_and_their_cpu_time_is_seen(po
     own = target(OWN, PROFILE)
     other = target(power_command(share=1.0), PROFILE)
     played = list(play(own, other, SHORT, PROFILE, postgres))
-    assert [(one.launch, one.round) for one in played] == [(i, n) for i in range(2) for n in range(6)]
+    assert [(one.launch, one.round) for one in played] == [(i, n) for i in range(2) for n in range(5)]
     assert all(one.whole for one in played)
     verdict = decide(played, SHORT)
     assert verdict.deciding is not None
