@@ -73,6 +73,13 @@ def test_it_is_the_wheels_server(postgres: Server) -> None:
     assert ask(postgres.url(), "SHOW server_version").startswith("18.6")
 
 
+def test_a_durable_server_syncs_what_is_committed() -> None:
+    with open_server(durable=True) as server:
+        shown = [ask(server.url(), f"SHOW {name}") for name in keeper.THROWN_AWAY]
+        assert shown == ["on"] * 3
+        assert not embedded(server).directory.is_relative_to(keeper.SHARED_MEMORY)
+
+
 def test_closing_leaves_nothing_behind() -> None:
     server = Embedded()
     postmaster = postmaster_pid(server.directory)
@@ -128,7 +135,7 @@ def test_a_port_taken_meanwhile_is_no_failure(monkeypatch: pytest.MonkeyPatch) -
         base = Path(tempfile.mkdtemp(dir=keeper.storage()))
         server = None
         try:
-            server, port = keeper.launch(binaries.find(), base)
+            server, port = keeper.launch(binaries.find(), base, keeper.SETTINGS)
             assert port == free
         finally:
             keeper.stop(server)
