@@ -16,8 +16,8 @@ from conformance.client import Client
 from conformance.profile import Profile
 from fixtures.postgres import Server
 from load.duet.driving import Driver, Meter
-from load.duet.kernel import family
 from load.errors import BadTarget
+from load.probes.kernel import family
 
 Prepare: TypeAlias = Callable[[targets.Target], None]
 """Fills the queue of a target that has just come up; the same each time."""

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from conformance.profile import Profile
-from load.duet.kernel import cpu_seconds
+from load.probes.kernel import cpu_seconds
 
 # Larger than any block ever has calls, so that a clock that stands still ends.
 _MOST_CALLS = 1_000_000

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, event
 
 from fixtures.horde import __main__ as server
 from fixtures.horde import app
-from load.duet.kernel import cpu_seconds
+from load.probes.kernel import cpu_seconds
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

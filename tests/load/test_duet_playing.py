@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from conformance import profile as profiles
 from conformance import targets
@@ -24,8 +25,8 @@ from conformance.errors import Exit
 from fixtures.postgres import Server
 from load.duet import OWN, Measure, Plan, cli, decide, play, rounds, slowed, target
 from load.duet.driving import Driver
-from load.duet.kernel import cpu_seconds, family
 from load.errors import BadPlan, BadTarget
+from load.probes.kernel import cpu_seconds, family
 
 PROFILE = profiles.load("reference")
 SHORT = Plan(launches=2, rounds=5, warm_up=1, block_seconds=0.05, seed=3)
@@ -214,3 +215,14 @@ def test_to_compute_is_to_spend_cpu_time() -> None:
     before = time.thread_time()
     slowed.compute(0.01)
     assert time.thread_time() - before >= 0.01
+
+
+def test_the_command_explains_itself_and_takes_its_options() -> None:
+    app = typer.Typer()
+    app.command("duet")(cli.duet_command)
+    told = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"})
+    assert told.exit_code == 0
+    assert {"--a", "--b", "--launches", "--rounds", "--margin", "--seed"} <= set(told.output.split())
+    refused = CliRunner().invoke(app, ["--a", "http://127.0.0.1:1", "--rounds", "2", "--launches", "2"])
+    assert isinstance(refused.exception, BadPlan)
+    assert CliRunner().invoke(app, ["--margin", "0.01"]).exit_code == Exit.USAGE
