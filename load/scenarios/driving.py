@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -152,7 +153,7 @@ class Leader:
             self._tell("load-go", {"wall": gathered.begun}, name)
         patience = profiles.load(plan.profile).timings.answer
         self._wait(names, lambda: everybody - set(gathered.processes), plan.seconds + patience + 10)
-        self.finish(interrupted=False)
+        self.finish()
         # From a greenlet of its own: the runner kills those of its group.
         headless = self.environment.parsed_options.headless
         gevent.spawn(self.environment.runner.quit if headless else self.environment.runner.stop)
@@ -169,7 +170,7 @@ class Leader:
         if gathered is None or gathered.plan.beats is None or not gathered.begun:
             return
         # Of the last second that every process has told of.
-        second = int(time.time() - gathered.begun - _TOLD_LATE)
+        second = math.floor(time.time() - gathered.begun - _TOLD_LATE)
         if second > self._beaten:
             self._beaten = second
             with gathered.plan.beats.open("a", encoding="ascii") as file:
@@ -183,14 +184,15 @@ class Leader:
         lost = {i for i, n in enumerate(names) if n not in clients or clients[n].state == STATE_MISSING}
         return lost - set(self._gathered.processes if self._gathered else ())
 
-    def finish(self, *, interrupted: bool) -> None:
+    def finish(self, *, interrupted: bool = False) -> None:
         """Judge and write the result, once."""
         gathered = self._gathered
         if gathered is None or self._over:
             return
         self._over = True
         missing = set(range(gathered.workers)) - set(gathered.processes)
-        result = gathered.result(missing, interrupted=interrupted)
+        early = time.time() < gathered.begun + gathered.plan.seconds - _GLANCE
+        result = gathered.result(missing, interrupted=interrupted or early)
         if gathered.plan.result is not None:
             results.save(result, gathered.plan.result)
         self.environment.process_exit_code = 0 if result.health.verdict is Verdict.VALID else 3

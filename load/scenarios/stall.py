@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from subprocess import PIPE, Popen
 
 import typer
@@ -59,23 +60,31 @@ def plan(url: str, *, seconds: float, rate: float, loop: str = "open", gaps: Gap
     )
 
 
+@dataclass(frozen=True)
+class Stalling:
+    """A running server."""
+
+    url: str
+    pid: int
+
+
 @contextmanager
-def stalling(stall: float = _STALL, period: float = _PERIOD) -> Iterator[str]:
-    """A stalling server in a process of its own; its URL."""
+def stalling(stall: float = _STALL, period: float = _PERIOD, pause: float = 0.0) -> Iterator[Stalling]:
+    """A stalling server in a process of its own, which takes `pause` seconds for each answer."""
     command = [sys.executable, "-P", "-m", "load.scenarios.stall", "--serve"]
-    with Popen([*command, str(stall), str(period)], stdin=PIPE, stdout=PIPE, text=True) as process:
+    with Popen([*command, str(stall), str(period), str(pause)], stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            yield Stalling(process.stdout.readline().strip(), process.pid)
         finally:
             process.terminate()
 
 
-class _Stalling(asyncio.Protocol):
-    """Answers each request of one connection: at once, or when the stall is over."""
+class _Answering(asyncio.Protocol):
+    """Answers each request of one connection: after the pause, or when the stall is over."""
 
-    def __init__(self, stall: float, period: float) -> None:
-        self._stall, self._period = stall, period
+    def __init__(self, stall: float, period: float, pause: float) -> None:
+        self._stall, self._period, self._pause = stall, period, pause
         self._read = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -88,10 +97,11 @@ class _Stalling(asyncio.Protocol):
             return
         self._read.clear()
         left = self._period - time.monotonic() % self._period
-        if left > self._stall:
-            self._answer()
+        wait = self._pause if left > self._stall else left
+        if wait:
+            asyncio.get_running_loop().call_later(wait, self._answer)
         else:
-            asyncio.get_running_loop().call_later(left, self._answer)
+            self._answer()
 
     def _answer(self) -> None:
         if isinstance(self._transport, asyncio.Transport) and not self._transport.is_closing():
@@ -106,9 +116,9 @@ def _length(head: bytes | bytearray) -> int:
     return 0
 
 
-async def _serve(stall: float, period: float) -> None:
+async def _serve(*times: float) -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Stalling(stall, period), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: _Answering(*times), "127.0.0.1", 0, backlog=1024)
     typer.echo(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     # Who started us holds the other end; when it is gone, so are we.
     await loop.run_in_executor(None, sys.stdin.read)
@@ -125,8 +135,8 @@ def row(title: str, result: Result) -> tuple[str, bool]:
 
 
 def _try(title: str, workers: int, options: argparse.Namespace, loop: str) -> bool:
-    with stalling() as url:
-        wanted = plan(url, seconds=options.seconds, rate=options.rate, loop=loop, gaps=options.gaps)
+    with stalling() as server:
+        wanted = plan(server.url, seconds=options.seconds, rate=options.rate, loop=loop, gaps=options.gaps)
         result = run(wanted, workers)
     told, near = row(title, result)
     typer.echo(told)
@@ -142,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each run; whole periods of 5 s")
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4], help="processes that make the load")
     parser.add_argument("--gaps", type=Gaps, choices=list(Gaps), default=Gaps.CONSTANT, help="between arrivals")
-    parser.add_argument("--serve", type=float, nargs=2, metavar=("STALL", "PERIOD"), help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=float, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
         asyncio.run(_serve(*options.serve))

@@ -49,7 +49,7 @@ SCENARIOS = (
         "cancel-storm",
         "Requests are cancelled right after their submit, half of them after a worker took them, who then replies.",
         ("submit_text", "submit_chat", "pop", "cancel_text", "cancel_chat", "reply"),
-        expects=("gone",),
+        expects=("gone", "refused"),
     ),
     Scenario(
         "progress-storm",
