@@ -11,13 +11,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from conformance import profile as profiles
 from conformance.errors import Exit
 from fixtures.postgres import Server, open_server
 from load.duet.arms import OWN, Played, target
-from load.duet.deciding import Told, Verdict, decide, percent
+from load.duet.deciding import Verdict, decide, percent
 from load.duet.rounds import Head, Plan, Round, keep, play
 from load.errors import BadPlan
 from load.statistics import SMALLEST_MARGIN, Answer
@@ -81,22 +80,15 @@ def shown(rounds: Iterator[Round], count: int) -> Iterator[Round]:
 
 
 def show(verdict: Verdict, console: Console) -> None:
-    """Print a verdict: a sentence, and a table of what it rests on."""
+    """Print a verdict: a sentence, and for each measure what it rests on."""
     console.print(f"B against A: {verdict.answer.value} — {verdict.reason}", soft_wrap=True)
-    table = Table("measure", "B against A", "would have found", "A against A", "pairs", "launches")
     for told in verdict.told:
-        table.add_row(*_cells(told))
+        compared = told.comparison
+        console.print(
+            f"  {told.measure.value}: {compared.answer.value} {percent(compared)}; would have found "
+            f"{compared.smallest_effect:+.1%}; A against A {percent(told.guard)}",
+            soft_wrap=True,
+        )
     if verdict.told:
-        console.print(table)
-
-
-def _cells(told: Told) -> tuple[str, ...]:
-    compared = told.comparison
-    return (
-        told.measure.value,
-        f"{compared.answer.value} {percent(compared)}",
-        f"{compared.smallest_effect:+.1%}",
-        f"{told.guard.answer.value} {percent(told.guard)}",
-        str(compared.pairs),
-        str(compared.launches),
-    )
+        pairs = verdict.told[0].comparison
+        console.print(f"  {pairs.pairs} pairs of {pairs.launches} launches, {verdict.broken} rounds left out")

@@ -106,8 +106,8 @@ def _told(rounds: Sequence[Round], plan: Plan) -> Iterator[Told]:
     if ratios(rounds, Measure.CPU) is None:
         yield _held(rounds, Measure.WALL, plan.margin, plan.seed)
         return
-    yardstick = _held(rounds, Measure.CLIENT, wide, plan.seed)
-    cost = Measure.CPU if yardstick.comparison.answer in _CONTRARY else Measure.COST
+    yardstick = compare(ratios(rounds, Measure.CLIENT) or (), wide, seed=plan.seed)
+    cost = Measure.CPU if yardstick.answer in _CONTRARY else Measure.COST
     yield _held(rounds, cost, plan.margin, plan.seed)
     yield _held(rounds, Measure.WALL, wide, plan.seed)
 

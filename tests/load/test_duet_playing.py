@@ -165,6 +165,8 @@ def test_two_urls_need_no_database_and_latency_decides(
     told = capsys.readouterr().out
     assert "B against A: " in told
     assert Measure.WALL.value in told
+    assert "10 pairs of 1 launches" in told
+    assert "would have found" in told
     assert len((tmp_path / "r.jsonl").read_text("utf-8").splitlines()) == 11
 
 
