@@ -40,12 +40,14 @@ def seeded(description: Description, profile: Profile, url: str) -> Iterator[See
     remove_leftovers(profile, url)
     run = marks.new(kept=False)
     with Client(url, profile) as client, _journal(run) as journal:
-        people = _people(client, description, run)
-        _check_concurrency(description, profile, len(people))
         try:
+            people = _people(client, description, run)
+            _check_concurrency(description, profile, len(people))
             yield _submitted(client, description, run, people, journal, url)
         finally:
             _cancel(client, journal)
+            # Only now: what could not be cancelled is the next run's to cancel.
+            Path(journal.name).unlink(missing_ok=True)
 
 
 def remove_leftovers(profile: Profile, url: str) -> list[str]:
@@ -186,13 +188,12 @@ def _folder() -> Path:
 
 @contextmanager
 def _journal(run: str) -> Iterator[IO[str]]:
-    """A file of what is queued, locked as long as we live; gone when all of it is cancelled."""
+    """A file for what is queued, locked as long as we live."""
     path = _folder() / f"{run}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w+", encoding="utf-8") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
         yield journal
-        path.unlink(missing_ok=True)
 
 
 def _ours(journal: IO[str]) -> bool:
