@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from load.statistics.counts import Amplification, amplification
+from load.statistics.order import HandedOut, Order, order
 from load.statistics.pairs import SMALLEST_MARGIN, Answer, Comparison, Launches, compare, smallest_effect
 from load.statistics.slopes import (
     Judged,
@@ -21,8 +22,10 @@ __all__ = [
     "Amplification",
     "Answer",
     "Comparison",
+    "HandedOut",
     "Judged",
     "Launches",
+    "Order",
     "Outcome",
     "Round",
     "Slope",
@@ -33,5 +36,6 @@ __all__ = [
     "judge",
     "judge_depth",
     "judge_payload",
+    "order",
     "smallest_effect",
 ]
