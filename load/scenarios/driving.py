@@ -106,9 +106,13 @@ class Leader:
     def __init__(self, environment: Any) -> None:
         self.environment = environment
         self._gathered: results.Gathered | None = None
+        self._over = False
 
     def ask(self) -> None:
         """Give each process its share of the plan, and see the run through."""
+        if self._gathered is not None and not self._over:
+            # Of a run that goes on somebody changed the number of users on the page.
+            return
         runner = self.environment.runner
         plan, show = self._plan()
         names = _members(runner)
@@ -184,7 +188,12 @@ class Leader:
         lost = {i for i, n in enumerate(names) if n not in clients or clients[n].state == STATE_MISSING}
         return lost - set(self._gathered.processes if self._gathered else ())
 
-    def finish(self, *, interrupted: bool = False) -> None:
+    def leave(self) -> None:
+        """Before Locust ends: let all tell what they measured, for a run that was cut short too."""
+        self.environment.runner.quit()
+        self.finish()
+
+    def finish(self) -> None:
         """Judge and write the result, once."""
         gathered = self._gathered
         if gathered is None or self._over:
@@ -192,7 +201,7 @@ class Leader:
         self._over = True
         missing = set(range(gathered.workers)) - set(gathered.processes)
         early = time.time() < gathered.begun + gathered.plan.seconds - _GLANCE
-        result = gathered.result(missing, interrupted=interrupted or early)
+        result = gathered.result(missing, interrupted=early)
         if gathered.plan.result is not None:
             results.save(result, gathered.plan.result)
         self.environment.process_exit_code = 0 if result.health.verdict is Verdict.VALID else 3
@@ -255,6 +264,8 @@ def _options(parser: Any) -> None:
 def _join(environment: Any, runner: Any, **_: Any) -> None:
     """Take this process's place: one that drives, one that leads, or both."""
     leader = Leader(environment)
+    # Imports took seconds in which the loop did not run; timers that are set now would run out as much too early.
+    gevent.get_hub().loop.update_now()
     if isinstance(runner, WorkerRunner):
         STAND.send = runner.send_message
         for kind in ("load-begin", "load-go"):
@@ -265,16 +276,19 @@ def _join(environment: Any, runner: Any, **_: Any) -> None:
             for kind in ("load-ready", "load-report", "load-end"):
                 runner.register_message(kind, lambda msg, **_: leader.hear(msg.type, msg.data))
         environment.events.spawning_complete.add_listener(lambda **_: leader.ask())
-        environment.events.quit.add_listener(lambda **_: leader.finish(interrupted=True))
+        environment.events.quitting.add_listener(lambda **_: leader.leave())
     environment.events.test_start.add_listener(lambda **_: _anew())
-    environment.events.test_stop.add_listener(lambda **_: _end())
+    environment.events.test_stop.add_listener(lambda **_: _end(leader))
     if plans.VARIABLE in os.environ:
         gevent.spawn(_end_with_parent)
 
 
-def _end() -> None:
+def _end(leader: Leader) -> None:
     if STAND.part is not None:
         STAND.part.end()
+    if not leader.environment.parsed_options.headless:
+        # On the page somebody pressed "stop": all that drove have told.
+        leader.finish()
 
 
 def _end_with_parent() -> None:

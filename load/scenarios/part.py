@@ -84,10 +84,12 @@ class Part:
     def _open(self, player: Player, pool: Pool) -> None:
         timer, end = Timer(), self.begun + self.plan.seconds
         for place, start in schedule(self.plan.stretches, self.plan.gaps, seed=self.plan.seed, share=self.share):
-            self._due += 1
-            # Behind at the very end: what is left was due, and did not begin.
-            if time.monotonic() < end:
+            behind = time.monotonic() >= end
+            if not behind:
                 timer.sleep_until(self.begun + start)
+            self._due += 1
+            # At the very end, what is left was due and did not begin.
+            if not behind:
                 pool.spawn(self._arrive, player, place, self.begun + start)
 
     def _closed(self, player: Player, pool: Pool) -> None:
