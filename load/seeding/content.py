@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from load.seeding.description import Carrier, Description
 from load.seeding.rows import Row
@@ -15,8 +15,7 @@ LEAD = "Go on: "
 _CUT = "\x00"
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """A row's texts; what a text row does not have is None. Token estimates and counts are left to the writer."""
 
     prompt: str

@@ -18,7 +18,7 @@ from conformance.profile import Profile
 from load.errors import BadQueue, SeedingFailed, WrongCounts
 from load.seeding import disk, marks
 from load.seeding.database import Database, queries
-from load.seeding.description import Carrier, Description
+from load.seeding.description import Description
 from load.seeding.rows import Kind, expected
 from load.seeding.seeded import TARGET, Counted, Seeded, Stored
 from load.seeding.writing import Piece, Run, Writer
@@ -52,7 +52,7 @@ def seed(database: Database, description: Description, profile: Profile, run: st
     database.maintain(profile.seeding.settle)
     return Seeded(
         run=run, way="copy", description=description, counts=counts, bytes_given=size, bytes_estimated=estimated,
-        seconds_generating=generating, seconds_writing=writing, stored=_stored(database, profile, run, writer.given),
+        seconds_generating=generating, seconds_writing=writing, stored=_stored(database, profile, run, writer),
         models=models, keys=keys, declaration=offered,
     )  # fmt: skip
 
@@ -170,7 +170,7 @@ def _told(numbers: dict[tuple[str, bool], int]) -> str:
     return ", ".join(f"{n} {'chat' if chat else 'text'} {kind}" for (kind, chat), n in sorted(numbers.items()))
 
 
-def _stored(database: Database, profile: Profile, run: str, given: dict[Carrier, int]) -> tuple[Stored, ...]:
+def _stored(database: Database, profile: Profile, run: str, writer: Writer) -> tuple[Stored, ...]:
     """How the carrying columns stand in the table; nothing is read out of line for it."""
     exact = database.row(queries["version"])["version"] >= 170000
     query = queries["stored" if exact else "stored_before_17"]
@@ -178,10 +178,10 @@ def _stored(database: Database, profile: Profile, run: str, given: dict[Carrier,
     values = {"mark": marks.users(run)} | ({} if exact else {"target": TARGET})
     return tuple(
         Stored(
-            carrier=carrier, column=column, rows=row["rows"], bytes_given=size, bytes_stored=row["bytes"],
-            out_of_line=row["out_of_line"], exact=exact,
+            carrier=carrier, column=column, rows=row["rows"], bytes_given=writer.given(carrier),
+            bytes_stored=row["bytes"], out_of_line=row["out_of_line"], exact=exact,
         )
-        for carrier, size in given.items()
+        for carrier in writer.description.payload.carriers
         if (column := columns[carrier])
         for row in [database.row(query.format(column=f'seeded."{column}"', rows=profile.seeding.rows), **values)]
     )  # fmt: skip

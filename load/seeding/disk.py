@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import sqlalchemy
 
@@ -83,7 +82,7 @@ def room(
 
 def _is_here(database_url: str) -> bool:
     url = sqlalchemy.make_url(database_url)
-    host = url.host or next(iter(parse_qs(url.render_as_string().partition("?")[2]).get("host", [""])), "")
+    host = str(url.host or url.query.get("host", ""))
     return host in {"", "localhost", "127.0.0.1", "::1"} or host.startswith(os.sep)
 
 

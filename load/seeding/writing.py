@@ -58,7 +58,7 @@ class Writer:
     def __init__(self, description: Description, profile: Profile, run: Run) -> None:
         self.description, self.run = description, run
         self.lifetime = timedelta(seconds=description.lifetime_seconds or profile.timings.request_lifetime)
-        self.given: dict[Carrier, int] = dict.fromkeys(description.payload.carriers, 0)
+        self._payload = {True: 0, False: 0}
         self._total = description.total
         self._composer = Composer(description, profile.seeding.chat_prompt)
         self._per_token = profile.tokens.characters
@@ -70,7 +70,7 @@ class Writer:
         self._models = _line(profile.seeding.models_columns, {}, ("id", "model"))
 
     def pieces(self) -> Iterator[Piece]:
-        """All rows, the oldest first; what each carrier was given is counted on the way."""
+        """All rows, the oldest first; what the carriers are given is counted on the way."""
         lines: list[str] = []
         models: list[str] = []
         size = 0
@@ -104,13 +104,12 @@ class Writer:
             tokens(len(said.prompt), self._per_token),
             NULL if said.messages is None else len(said.messages) + len(said.chat_extras or ""),
         )
-        self._count(row)
+        self._payload[row.is_chat] += row.size
         return self._lines[row.is_chat, row.kind].format(*values)
 
-    def _count(self, row: Row) -> None:
-        for carrier in self.given:
-            if row.is_chat or carrier not in {"messages", "chat_extras"}:
-                self.given[carrier] += row.size
+    def given(self, carrier: Carrier) -> int:
+        """Bytes of payload put into a carrying column so far; text rows have neither messages nor extras."""
+        return self._payload[True] + (0 if carrier in {"messages", "chat_extras"} else self._payload[False])
 
 
 def fixed(description: Description, profile: Profile, *, kind: Kind, chat: bool) -> dict[str, str]:
