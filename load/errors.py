@@ -55,3 +55,9 @@ class WrongCounts(Situation):
 
 class BadSession(Situation):
     """A session that cannot be read, or that no target could be put through."""
+
+
+class CouldNotCount(Situation):
+    """Calls whose traffic with the database could not be counted: another job came, or there was none."""
+
+    exit = Exit.COULD_NOT_RUN

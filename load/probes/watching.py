@@ -1,0 +1,159 @@
+"""What a number of calls costs: every count that can be had here, between two looks, as one record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fixtures.counting.proxy import CountingProxy, Window
+from load.probes import processes, statements, storage
+from load.probes.facts import Fact, NotMeasured
+from load.probes.processes import Cpu
+from load.probes.reading import Reader
+from load.probes.statements import Statement
+from load.probes.storage import OutOfLine
+
+_NO_DATABASE = "no database of the target's is named"
+Looks: TypeAlias = tuple[statements.Look | NotMeasured, storage.Look | NotMeasured, processes.Look | NotMeasured]
+
+
+class Wire(Fact):
+    """What server and database exchanged: bytes each way, transactions and statements."""
+
+    sent_bytes: int
+    received_bytes: int
+    transactions: int
+    statements: int
+
+
+class Costs(Fact):
+    """What `calls` calls cost together; each part is there, or says why it could not be measured."""
+
+    calls: int
+    statements: tuple[Statement, ...] | NotMeasured
+    out_of_line: tuple[OutOfLine, ...] | NotMeasured
+    wire: Wire | NotMeasured
+    cpu: Cpu | NotMeasured
+
+    @property
+    def not_measured(self) -> list[NotMeasured]:
+        """The parts that could not be had."""
+        parts = (self.statements, self.out_of_line, self.wire, self.cpu)
+        return [part for part in parts if isinstance(part, NotMeasured)]
+
+    @property
+    def per_call(self) -> dict[str, float]:
+        """The counts that are exact, per call, by name; what was not measured is not among them."""
+        found: dict[str, float] = {}
+        if not isinstance(self.statements, NotMeasured):
+            found["statements"] = sum(one.calls for one in self.statements)
+            found["rows"] = sum(one.rows for one in self.statements)
+        if not isinstance(self.out_of_line, NotMeasured):
+            found["blocks out of line"] = sum(one.blocks for one in self.out_of_line)
+            found["values read out of line"] = sum(one.reads for one in self.out_of_line)
+            found["pieces written out of line"] = sum(one.written for one in self.out_of_line)
+        if not isinstance(self.wire, NotMeasured):
+            found["bytes from the database"] = self.wire.received_bytes
+            found["bytes to the database"] = self.wire.sent_bytes
+        return {name: value / max(1, self.calls) for name, value in found.items()}
+
+
+@dataclass
+class Watched:
+    """Calls that are watched: say how many they were; `costs` stands once the block has ended."""
+
+    calls: int = 0
+    costs: Costs | None = None
+
+
+class Watch:
+    """Looks at all that is counted of a target.
+
+    Args:
+        database_url: the target's database, None where there is none to see.
+        admin_url: a database of the same server with pg_stat_statements, where the target's has it not.
+        proxy: through which the server reaches it.
+        server: the process of the server, where it runs here.
+    """
+
+    def __init__(
+        self, database_url: str | None, *, admin_url: str | None = None, proxy: CountingProxy | None = None,
+        server: int | None = None,
+    ) -> None:  # fmt: skip
+        self._reader = Reader(database_url) if database_url else None
+        self._admin = Reader(admin_url) if admin_url else self._reader
+        self._proxy, self._server = proxy, server
+
+    def close(self) -> None:
+        """Hang up."""
+        for reader in (self._reader, self._admin):
+            if reader is not None:
+                reader.close()
+
+    @contextmanager
+    def calls(self, count: int = 0, *, told: Callable[[], object] | None = None) -> Iterator[Watched]:
+        """Watch the calls of a `with` block, which says their number if it is not known before.
+
+        `told` returns when the target's sessions have told what they did out of line; by default that takes `TOLD`
+        seconds, where it can be seen at all.
+        """
+        watched = Watched(count)
+        if self._proxy is not None:
+            self._proxy.take()
+        before = self._look()
+        yield watched
+        window = None if self._proxy is None else self._proxy.take()
+        cpu = self._cpu()
+        if told is not None:
+            told()
+        elif not isinstance(before[1], NotMeasured):
+            time.sleep(storage.TOLD)
+        after = self._look()
+        watched.costs = Costs(
+            calls=watched.calls,
+            statements=statements.between(before[0], after[0]),
+            out_of_line=storage.between(before[1], after[1]),
+            wire=wire(window),
+            cpu=processes.between(before[2], cpu),
+        )
+
+    def _look(self) -> Looks:
+        if self._reader is None or self._admin is None:
+            return (
+                NotMeasured(not_measured="statements", reason=_NO_DATABASE),
+                NotMeasured(not_measured="values out of line", reason=_NO_DATABASE),
+                self._cpu(),
+            )
+        told = statements.look(self._admin, self._reader.database)
+        return told, storage.look(self._reader), self._cpu()
+
+    def _cpu(self) -> processes.Look | NotMeasured:
+        return processes.look(self._server, self._reader, self._reader.database if self._reader else "")
+
+
+def wire(window: Window | None) -> Wire | NotMeasured:
+    """What a proxy counted; without one it was not."""
+    if window is None:
+        return NotMeasured(
+            not_measured="bytes", reason="the server does not reach its database through the counting proxy"
+        )
+    traffic = window.without(()).traffic
+    return Wire(
+        sent_bytes=traffic.sent,
+        received_bytes=traffic.received,
+        transactions=traffic.calls,
+        statements=sum(one.calls for one in window.without(()).statements.values()),
+    )
+
+
+@contextmanager
+def watching(
+    database_url: str | None, *, admin_url: str | None = None, proxy: CountingProxy | None = None,
+    server: int | None = None,
+) -> Iterator[Watch]:  # fmt: skip
+    """A watch for the time of a `with` block; see `Watch`."""
+    with closing(Watch(database_url, admin_url=admin_url, proxy=proxy, server=server)) as watch:
+        yield watch
