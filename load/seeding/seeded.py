@@ -26,7 +26,7 @@ class Counted(_Part):
 
 
 class Stored(_Part):
-    """How a carrying column is stored: the payload's bytes given, all bytes stored (pg_column_size), and where.
+    """How a carrying column is stored: bytes given, bytes stored (pg_column_size), and where.
 
     `exact` is false where the server cannot say where a value stands (before PostgreSQL 17) and its size decides.
     """
@@ -46,7 +46,7 @@ class Stored(_Part):
 
     @property
     def achieved(self) -> float | None:
-        """Bytes stored over bytes given: 1 where nothing was compressed; None where no payload was given."""
+        """Bytes stored over bytes given: 1 where nothing was compressed; None where nothing was given."""
         return self.bytes_stored / self.bytes_given if self.bytes_given else None
 
 

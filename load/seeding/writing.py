@@ -58,7 +58,7 @@ class Writer:
     def __init__(self, description: Description, profile: Profile, run: Run) -> None:
         self.description, self.run = description, run
         self.lifetime = timedelta(seconds=description.lifetime_seconds or profile.timings.request_lifetime)
-        self._payload = {True: 0, False: 0}
+        self._given: dict[Carrier, int] = {"messages": 0, "chat_extras": 0, "prompt": 0, "gen_payload": 0}
         self._total = description.total
         self._composer = Composer(description, profile.seeding.chat_prompt)
         self._per_token = profile.tokens.characters
@@ -104,12 +104,17 @@ class Writer:
             tokens(len(said.prompt), self._per_token),
             NULL if said.messages is None else len(said.messages) + len(said.chat_extras or ""),
         )
-        self._payload[row.is_chat] += row.size
+        given = self._given
+        given["prompt"] += len(said.prompt)
+        given["gen_payload"] += len(said.gen_payload)
+        if said.messages is not None:
+            given["messages"] += len(said.messages)
+            given["chat_extras"] += len(said.chat_extras or "")
         return self._lines[row.is_chat, row.kind].format(*values)
 
     def given(self, carrier: Carrier) -> int:
-        """Bytes of payload put into a carrying column so far; text rows have neither messages nor extras."""
-        return self._payload[True] + (0 if carrier in {"messages", "chat_extras"} else self._payload[False])
+        """Bytes given to a carrying column so far: payloads, and the little that stands around them."""
+        return self._given[carrier]
 
 
 def fixed(description: Description, profile: Profile, *, kind: Kind, chat: bool) -> dict[str, str]:

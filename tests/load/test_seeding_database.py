@@ -159,7 +159,9 @@ def test_counts_sizes_and_times_are_told(horde_database_url: str) -> None:
         stored = {column.carrier: column for column in queue.stored}
         assert set(stored) == {"messages", "prompt"}
         assert (stored["messages"].rows, stored["prompt"].rows) == (53, 212)
-        assert stored["prompt"].bytes_given == 212 * 4096
+        given = "SELECT sum(octet_length(messages::text)), sum(octet_length(prompt)) FROM waiting_prompts"
+        assert sql(horde_database_url, given) == [(stored["messages"].bytes_given, stored["prompt"].bytes_given)]
+        assert stored["prompt"].bytes_given > 212 * 4096
         assert stored["prompt"].achieved == pytest.approx(1, abs=0.01)
         assert all(column.out_of_line == column.rows and column.exact for column in queue.stored)
         assert queue.bytes_given > 265 * 4096
