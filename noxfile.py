@@ -85,6 +85,20 @@ def benchmark(session: nox.Session) -> None:
     session.run("python", "-P", "-m", "conformance.histories.benchmark")
 
 
+@nox.session
+def load(session: nox.Session) -> None:
+    """Load a server for two minutes, the embedded reference by default: nox -s load -- --target URL."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("horde-conformance", "load", "run", *session.posargs)
+
+
+@nox.session(name="duet-power")
+def duet_power(session: nox.Session) -> None:
+    """Play duets whose truth is known, and count false alarms and finds; goes on where it was stopped."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("python", "-P", "-m", "load.duet.power", *session.posargs)
+
+
 @nox.session(venv_backend="none", tags=["ci"])
 def readme(session: nox.Session) -> None:
     """Do what the README tells a newcomer to do, in a fresh clone of HEAD with an empty environment."""

@@ -21,16 +21,16 @@ def main() -> NoReturn:
     try:
         from conformance import cli  # noqa: PLC0415 - this import is what may be interrupted
 
-        _join_load(cli.app)
+        join_load(cli.app, sys.argv[1:])
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted before anything was started.\n")
         sys.exit(3)
     cli.main()
 
 
-def _join_load(app: typer.Typer) -> None:
+def join_load(app: typer.Typer, arguments: list[str]) -> None:
     """Join the sub-command of the other room, whose libraries take half a second that no other command pays."""
-    if sys.argv[1:2] == ["load"]:
+    if arguments[:1] == ["load"]:
         from load.cli import app as load  # noqa: PLC0415
     else:
         load = type(app)(callback=lambda: None)

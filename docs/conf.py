@@ -8,6 +8,7 @@ import typer.main
 from typer.cli import get_docs_for_click
 
 from conformance import catalogue, listing
+from conformance.__main__ import join_load
 from conformance.cli import app as command_line
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def requirements() -> str:
 
 def commands() -> str:
     """The sub-commands as Markdown, one section each."""
+    join_load(command_line, ["load"])
     command = typer.main.get_command(command_line)
     context = typer.Context(command, info_name="horde-conformance")
     text = get_docs_for_click(obj=command, ctx=context, name="horde-conformance")
