@@ -47,9 +47,11 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 GROUP BY 1, 2, 3
 
 -- name: locks
-SELECT mode, granted, count(*) AS locks
-FROM pg_locks
-WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+-- By the sessions of this database: a lock on a transaction, for which most wait, belongs to no database.
+SELECT l.mode, l.granted, count(*) AS locks
+FROM pg_locks l
+JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE a.datname = current_database() AND l.pid <> pg_backend_pid()
 GROUP BY 1, 2
 
 -- name: blocked

@@ -16,7 +16,9 @@ MARK = "horde-conformance probe"
 
 _parts = re.split(r"^-- name: (\w+)$", (files(__package__) / "queries.sql").read_text("utf-8"), flags=re.MULTILINE)
 queries: dict[str, str] = {
-    name: f"/* {MARK} */ {text.strip()}" for name, text in zip(_parts[1::2], _parts[2::2], strict=True)
+    # Within the statement: a comment before it is not kept.
+    name: text.strip().replace("SELECT", f"SELECT /* {MARK} */", 1)
+    for name, text in zip(_parts[1::2], _parts[2::2], strict=True)
 }
 """SQL by name."""
 

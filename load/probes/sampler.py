@@ -41,15 +41,17 @@ def sample(reader: Reader, deadlocks_before: int) -> dict[str, Any]:
 
 def longest_chain(waiting: dict[int, list[int]]) -> int:
     """How many sessions wait one behind the other at most; those that wait in a circle are counted once."""
-    longest = 0
-    for pid in waiting:
-        length, row, seen = 0, {pid}, set[int]()
-        while row := {one for one in row if one in waiting} - seen:
-            length += 1
-            seen |= row
-            row = {by for one in row for by in waiting[one]}
-        longest = max(longest, length)
-    return longest
+    lengths: dict[int, int] = {}
+
+    def length(pid: int) -> int:
+        if pid not in waiting:
+            return 0
+        if pid not in lengths:
+            lengths[pid] = 0
+            lengths[pid] = 1 + max(map(length, waiting[pid]), default=0)
+        return lengths[pid]
+
+    return max(map(length, waiting), default=0)
 
 
 def _summed(rows: list[Row], name: Any) -> dict[str, int]:
