@@ -252,6 +252,7 @@ class Seeding(_Part):
     rows: str
     counts: str
     settle: tuple[str, ...]
+    put_back: str
     remove: tuple[str, ...]
     tidy: tuple[str, ...]
     largest_bytes: PositiveInt
