@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from reports.errors import AlteredReport, MismatchedVersion, UnreadableReport
 from reports.model import SCHEMA_VERSION, Report
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_Read = TypeVar("_Read", bound=BaseModel)
 
 
 def read_report(path: Path) -> Report:
@@ -20,13 +22,18 @@ def read_report(path: Path) -> Report:
     Raises `UnreadableReport`, `MismatchedVersion`, and `AlteredReport` when counts, verdict or exit code do
     not follow from the rows.
     """
+    return read_as(Report, SCHEMA_VERSION, path)
+
+
+def read_as(model: type[_Read], known: str, path: Path) -> _Read:
+    """Return the report of this model and version in a file. Raises as `read_report`."""
     stored = _read_object(path)
     version = stored.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise MismatchedVersion(path, version, SCHEMA_VERSION)
-    derived = {name: stored.pop(name, None) for name in Report.model_computed_fields}
+    if version != known:
+        raise MismatchedVersion(path, version, known)
+    derived = {name: stored.pop(name, None) for name in model.model_computed_fields}
     try:
-        report = Report.model_validate_json(json.dumps(stored))
+        report = model.model_validate_json(json.dumps(stored))
     except ValidationError as error:
         raise UnreadableReport(path, _first(error)) from error
     actual = report.model_dump(mode="json", include=set(derived))

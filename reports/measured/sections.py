@@ -1,0 +1,166 @@
+"""The parts of a load report's page: each a drawing, a table of its figures, and its raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from reports.measured import canvas, growth, strips, time_series
+from reports.measured.model import AMPLIFICATION, DUET, GENERATOR, OPERATIONS, SECONDS, LoadReport
+from reports.measured.parts import Duet, Operation, Quantiles, Run, Sweep
+from reports.measured.rows import Rows
+from reports.text import one_line, visible
+
+# Of each kind, in the page; the rows have all.
+MOST_LISTED = 60
+_MOST_DRAWN = 12
+LONGEST_TEXT = 600
+# What `times` gives, of response and of service.
+HEADS = ("response p50", "p90", "p99", "service p50", "p90", "p99")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The raw rows of a drawing: as many as fit, and where all of them are."""
+
+    slug: str
+    columns: tuple[str, ...]
+    cells: list[list[str]]
+    count: int
+
+    @property
+    def whole(self) -> bool:
+        return len(self.cells) == self.count
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: a drawing, what it says, a table of its figures, and its rows."""
+
+    anchor: str
+    title: str
+    drawing: Markup | None
+    caption: str
+    heads: tuple[str, ...]
+    figures: Sequence[tuple[str, ...]]
+    rows: list[Shown]
+    remarks: list[str]
+
+
+def sections(report: LoadReport, shown: dict[str, Shown], points: int) -> Iterator[Section]:
+    """The parts of the page; of a line at most `points` points are drawn."""
+    if report.duet is not None:
+        yield _duet(report.duet, shown[DUET])
+    if report.amplification:
+        yield _amplification(report, shown[AMPLIFICATION], points)
+    yield from (_sweep(swept, shown[swept.slug]) for swept in report.sweeps)
+    for place, run in enumerate(report.runs):
+        yield _run(run, shown, points, drawn=place < _MOST_DRAWN)
+        yield _generator(run, shown, drawn=place < _MOST_DRAWN)
+    for table in report.tables:
+        yield Section(
+            table.slug, table.title, None, table.note, tuple(table.columns), _texts(table.rows[:MOST_LISTED]),
+            [shown[table.slug]], [],
+        )  # fmt: skip
+
+
+def _amplification(report: LoadReport, rows: Shown, points: int) -> Section:
+    lines = report.amplification
+    caption = (
+        "Each point is one count; the line goes through all of its branch. Its slope says how many bytes cross the "
+        "wire between database and server for each byte of payload: 0.000 where no payload is read."
+    )
+    heads = ("branch", "counted", "slope", "bytes at payload 0", "farthest off the line", "every time the same")
+    figures = [
+        (line.branch, line.counted, f"{line.slope:.3f}", canvas.number(line.intercept_bytes),
+         canvas.size_of(line.largest_residual), "yes" if line.exact else "no")
+        for line in lines[:MOST_LISTED]
+    ]  # fmt: skip
+    drawing = _safe(growth.amplification(lines[:_MOST_DRAWN], most=points))
+    return Section("bytes-over-payload", "Bytes per pop over payload", drawing, caption, heads, figures, [rows], [])
+
+
+def _sweep(swept: Sweep, rows: Shown) -> Section:
+    first = swept.model_copy(update={"curves": swept.curves[:_MOST_DRAWN]})
+    figures = [
+        (curve.name, f"{curve.slope.value:.3f}", f"{curve.slope.low:.3f} to {curve.slope.high:.3f}")
+        for curve in swept.curves[:MOST_LISTED] if curve.slope
+    ]  # fmt: skip
+    heads = ("series", "slope", "95 % interval") if figures else ()
+    title = f"{swept.figure} over {swept.over}"
+    caption = f"The middle of all rounds at each level. The band is {swept.band}."
+    title = title[:1].upper() + title[1:]
+    return Section(f"over-{swept.slug}", title, _safe(growth.sweep(first)), caption, heads, figures, [rows], [])
+
+
+def _duet(duet: Duet, rows: Shown) -> Section:
+    caption = (
+        f"A: {one_line(duet.a, 200)}. B: {one_line(duet.b, 200)}. Of {duet.rounds} rounds {duet.broken} had a "
+        "failed call. The shade is what counts as no difference; the bar is the 95 % interval. A against A, in grey, "
+        "must not lie beyond it."
+    )
+    heads = ("measure", "B against A", "difference", "95 % interval", "margin", "would find", "A against A", "pairs")
+    figures = [
+        (one.measure, one.comparison.answer, strips.percent(one.comparison.ratio),
+         f"{strips.percent(one.comparison.low)} to {strips.percent(one.comparison.high)}",
+         f"{one.comparison.margin:.1%}", f"{one.comparison.smallest_effect:.1%}",
+         f"{one.guard.answer} {strips.percent(one.guard.ratio)}",
+         f"{one.comparison.pairs} of {one.comparison.launches} launches")
+        for one in duet.measures
+    ]  # fmt: skip
+    title = f"Duet: B against A is {duet.answer}"
+    return Section("two-builds", title, _safe(strips.forest(duet)), caption, heads, figures, [rows], [duet.reason])
+
+
+def _run(run: Run, shown: dict[str, Shown], points: int, *, drawn: bool) -> Section:
+    moments = [one for one in run.moments if one.operation is None]
+    each = time_series.width(moments, points) if moments else 1
+    caption = f"Scenario {run.scenario}, {run.loop} loop, {run.workers} generating process{'es' * (run.workers > 1)}."
+    if each > 1:
+        caption += f" A point stands for {each} seconds: of their mean rate, and of the worst of their quantiles."
+    drawing = _safe(time_series.time_series(run, most=points)) if drawn else None
+    heads = ("phase", "operation", "done", "expected", "errors", *HEADS)
+    figures = [_operation(one) for one in run.operations[:MOST_LISTED]]
+    rows = [shown[f"{run.slug}-{of}"] for of in (SECONDS, OPERATIONS)]
+    stopped = ["The run was interrupted: what follows is of its beginning."] if run.interrupted else []
+    title, remarks = f"Run: {run.name}", [*stopped, *run.remarks]
+    return Section(f"run-{run.slug}", title, drawing, caption, heads, figures, rows, remarks)
+
+
+def _operation(one: Operation) -> tuple[str, ...]:
+    errors = f"{one.errors:,} ({one.error_share:.2%})" if one.errors else "0"
+    counts = (f"{one.done:,}", f"{one.expected:,}", errors)
+    return (one.phase, one.operation, *counts, *times(one.response), *times(one.service))
+
+
+def times(quantiles: Quantiles | None) -> tuple[str, str, str]:
+    """The three quantiles as a person reads them."""
+    if quantiles is None:
+        return ("–", "–", "–")
+    return (canvas.seconds(quantiles.p50), canvas.seconds(quantiles.p90), canvas.seconds(quantiles.p99))
+
+
+def _generator(run: Run, shown: dict[str, Shown], *, drawn: bool) -> Section:
+    caption = (
+        "What the generator measured of itself, one mark for each process. Beyond the line it measures itself and not "
+        "the target, and the run is INVALID."
+    )
+    drawing = _safe(strips.health(run)) if drawn else None
+    rows = [shown[f"{run.slug}-{GENERATOR}"]]
+    return Section(f"health-{run.slug}", f"Run: {run.name}, the generator", drawing, caption, (), [], rows, [])
+
+
+def shown_rows(rows: Rows, listed: int) -> Shown:
+    """The first `listed` of these rows, and how many there are."""
+    return Shown(rows.slug, rows.columns, [list(row) for row in _texts(rows.cells[:listed])], len(rows.cells))
+
+
+def _texts(cells: Sequence[Sequence[object]]) -> list[tuple[str, ...]]:
+    return [tuple("" if cell is None else one_line(str(cell), LONGEST_TEXT) for cell in row) for row in cells]
+
+
+def _safe(svg: str | None) -> Markup | None:
+    """Drawn by us: every text in it was escaped as it was written."""
+    return None if svg is None else Markup(visible(svg))  # noqa: S704
