@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from array import array
@@ -62,6 +63,9 @@ class Part:
         player.prepare(self.crew)
         self._caller.recorder = Recorder()
         self._caller.answered = 0
+        # What was imported stays: the collector need not stop the loop to look through all of it, again and again.
+        gc.collect()
+        gc.freeze()
 
     def drive(self, player: Player, begun: float) -> None:
         """Let arrivals come from `begun` (`time.monotonic()`) on until the last phase is over, and say what was."""

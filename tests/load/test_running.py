@@ -169,7 +169,8 @@ def started(folder: Path, url: str) -> tuple[subprocess.Popen[str], list[int]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
-    assert process.stdout.readline() == "beat\n"
+    beat = process.stdout.readline()
+    assert beat == "beat\n", process.communicate()
     return process, pids
 
 
