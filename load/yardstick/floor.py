@@ -19,12 +19,13 @@ import psycopg2
 
 from conformance import targets
 from conformance.profile import Profile
+from fixtures.counting.fingerprints import prepared as preparation
 from fixtures.postgres import Server
 from fixtures.postgres.embedded import Embedded
 from load.errors import CouldNotCount
 from load.probes import journal, processes, statements
 from load.probes.facts import Fact, NotMeasured
-from load.probes.journal import Journal
+from load.probes.journal import Entry, Journal
 from load.probes.reading import Reader
 from load.probes.statements import Statement
 from load.seeding import Description, seed
@@ -79,6 +80,7 @@ class Recorded:
 
     preparations: tuple[str, ...]
     settings: dict[str, str]
+    warm: tuple[tuple[str, ...], ...]
     pops: tuple[tuple[str, ...], ...]
     statements: tuple[Statement, ...]
 
@@ -134,23 +136,29 @@ def record(profile: Profile, postgres: Server, admin: Reader, url: str, call: Ca
         closing(Line(base)) as line,
         closing(Reader(url)) as marker,
     ):
-        for _ in range(WARM):
-            line.make(call)
         logged = log.read()
+        warm, heard = _pops(line, call, log, WARM)
+        logged += heard
         before = statements.look(admin, marker.database)
-        pops = []
-        for _ in range(ROUNDS * EACH):
-            line.make(call)
-            heard = log.read()
-            logged += heard
-            pops.append(tuple(entry.text for entry in heard if entry.text))
+        pops, heard = _pops(line, call, log, ROUNDS * EACH)
+        logged += heard
         counted = statements.between(before, statements.look(admin, marker.database))
     if isinstance(counted, NotMeasured):
         raise CouldNotCount(str(counted), "The yardstick needs a PostgreSQL of its own.")
     settings = [entry.plan.get("Settings", {}) for entry in logged if entry.plan]
-    return Recorded(
-        tuple(journal.preparations(logged).values()), settings[-1] if settings else {}, tuple(pops), counted
-    )
+    preparations = tuple(journal.preparations(logged).values())
+    return Recorded(preparations, settings[-1] if settings else {}, warm, pops, counted)
+
+
+def _pops(line: Line, call: Call, log: Journal, count: int) -> tuple[tuple[tuple[str, ...], ...], list[Entry]]:
+    """The texts that the server sent for each of some pops, preparations left out, and all that was logged."""
+    pops, logged = [], []
+    for _ in range(count):
+        line.make(call)
+        heard = log.read()
+        logged += heard
+        pops.append(tuple(entry.text for entry in heard if entry.text and preparation(entry.text) is None))
+    return tuple(pops), logged
 
 
 def _in_turns(
@@ -204,6 +212,9 @@ class _Floor:
             self._cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
         for text in recorded.preparations:
             self._cursor.execute(text)
+        # The copy is to lose the same rows, too.
+        for texts in recorded.warm:
+            self.pop(texts)
 
     def pop(self, texts: Sequence[str]) -> float:
         """The seconds that one pop's texts take, their rows fetched."""
