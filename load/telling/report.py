@@ -1,0 +1,150 @@
+"""A session or a duet as a whole: every verdict a finding with its rows, and all that was measured beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from load.duet import Head, Round
+from load.duet import Verdict as DuetVerdict
+from load.sessions import Outcome, Played
+from load.statistics import Answer, Comparison
+from load.telling.running import told_run
+from reports.measured import parts
+from reports.measured.model import DUET, LoadReport
+from reports.measured.parts import Amplified, Database, Finding, Machine, Run, Sweep, Table, Target
+from reports.model import Harness
+
+_NAME = "horde-conformance"
+_ANSWERS: dict[Answer, parts.Outcome] = {
+    Answer.SLOWER: "fail",
+    Answer.FASTER: "pass",
+    Answer.EQUIVALENT: "pass",
+    Answer.INCONCLUSIVE: "inconclusive",
+    Answer.NO_VERDICT: "invalid",
+}
+_GATES: dict[str, parts.Outcome] = {"passed": "pass", "failed": "fail", "not measured": "invalid"}
+
+
+def tell(
+    outcome: Outcome,
+    *,
+    command: str,
+    started_at: datetime,
+    machine: Machine,
+    database: Database | None = None,
+    title: str | None = None,
+    findings: Sequence[Finding] = (),
+    amplification: Sequence[Amplified] = (),
+    sweeps: Sequence[Sweep] = (),
+    tables: Sequence[Table] = (),
+    unmeasured: Sequence[str] = (),
+) -> LoadReport:
+    """A session as a report shows it; its verdict follows from its findings and is the session's own.
+
+    Args:
+        outcome: the session that was played.
+        command: as it was typed.
+        started_at: when, with its time zone; `machine` is as it was then.
+        title: what the page is called; the session's sentence, if none is given.
+        findings: verdicts of other measurements, beside those of the runs.
+        amplification: lines; and so sweeps, tables, and sentences of what could not be measured.
+    """
+    runs = tuple(_run(played, place, started_at) for place, played in enumerate(outcome.runs, 1))
+    told = [finding for played, run in zip(outcome.runs, runs, strict=True) for finding in _findings(played, run)]
+    urls = dict.fromkeys(played.result.plan.url for played in outcome.runs)
+    return LoadReport(
+        harness=_harness(), title=title or f"Load session: {outcome.session.sentence}", command=command,
+        seed=outcome.seed, started_at=started_at, ended_at=datetime.now(UTC), machine=machine, database=database,
+        targets=tuple(Target(address=url, profile=outcome.profile) for url in urls), findings=(*told, *findings),
+        runs=runs, amplification=tuple(amplification), sweeps=tuple(sweeps), tables=tuple(tables),
+        unmeasured=tuple(unmeasured),
+    )  # fmt: skip
+
+
+def _run(played: Played, place: int, started_at: datetime) -> Run:
+    remarks = played.queue.remarks if played.queue else ()
+    return told_run(played.result, played.run.name, place, since=started_at.timestamp(), remarks=remarks)
+
+
+def _findings(played: Played, run: Run) -> Iterator[Finding]:
+    """What is true first, then what may be believed, then what is fast enough; no reason of the session is left out."""
+    operations, name = f"{run.slug}-operations", played.run.name
+    doubts = [reason.sentence for reason in played.result.health.reasons]
+    if played.witness:
+        yield _finding(f"{name}: rules", "rule", "fail", played.witness, operations, run)
+    elif played.operations:
+        said = f"{played.operations} operations judged by their history, no rule broken."
+        yield _finding(f"{name}: rules", "rule", "pass", said, operations, run)
+    known = {*doubts, *(gate.sentence for gate in played.gates), played.witness}
+    for reason in played.judgement.reasons:
+        if reason not in known:
+            yield _finding(f"{name}: what was not judged", "rule", "invalid", reason, operations, run)
+    rows = f"{run.slug}-generator"
+    for doubt in doubts:
+        yield _finding(f"{name}: the generator", "generator", "invalid", doubt, rows, run)
+    if not doubts:
+        yield _finding(f"{name}: the generator", "generator", "pass", "The generator kept all its limits.", rows, run)
+    for gate in played.gates:
+        yield _finding(f"{name}: gate", "gate", _GATES[gate.verdict], gate.sentence, operations, run)
+
+
+def _finding(name: str, kind: parts.Kind, outcome: parts.Outcome, sentence: str, rows: str, run: Run) -> Finding:
+    return Finding(name=name, kind=kind, outcome=outcome, sentence=sentence, rows=rows, run=run.slug)
+
+
+def tell_duet(
+    verdict: DuetVerdict,
+    head: Head,
+    rounds: Sequence[Round],
+    *,
+    profile: str,
+    command: str,
+    started_at: datetime,
+    machine: Machine,
+    database: Database | None = None,
+) -> LoadReport:
+    """A duet as a report shows it. Slower fails, faster and equivalent pass."""
+    sentence = f"B against A: {verdict.answer.value}, {verdict.reason}."
+    finding = Finding(
+        name="B against A", kind="figure", outcome=_ANSWERS[verdict.answer], sentence=sentence, rows=DUET
+    )  # fmt: skip
+    return LoadReport(
+        harness=_harness(), title="Duet of two builds", command=command, seed=head.plan.seed, started_at=started_at,
+        ended_at=datetime.now(UTC), machine=machine, database=database, findings=(finding,),
+        targets=tuple(Target(role=role, address=one, profile=profile) for role, one in (("A", head.a), ("B", head.b))),
+        duet=told_duet(verdict, head, rounds),
+    )  # fmt: skip
+
+
+def told_duet(verdict: DuetVerdict, head: Head, rounds: Sequence[Round]) -> parts.Duet:
+    """The measures of a duet, and its raw blocks."""
+    measures = tuple(
+        parts.Measured(measure=told.measure.value, comparison=_ratio(told.comparison), guard=_ratio(told.guard))
+        for told in verdict.told
+    )
+    blocks = tuple(
+        parts.Block(
+            launch=one.launch, round=one.round, arm=arm, calls=block.calls, failed=block.failed,
+            median_seconds=block.median_seconds, server_cpu_seconds=block.server_cpu_seconds,
+            database_cpu_seconds=block.database_cpu_seconds, generator_cpu_seconds=block.generator_cpu_seconds,
+        )
+        for one in rounds
+        for arm, block in one.blocks.items()
+    )  # fmt: skip
+    return parts.Duet(
+        a=head.a, b=head.b, answer=verdict.answer.value, reason=verdict.reason, measures=measures,
+        rounds=verdict.rounds, broken=verdict.broken, blocks=blocks,
+    )  # fmt: skip
+
+
+def _ratio(one: Comparison) -> parts.Ratio:
+    return parts.Ratio(
+        answer=one.answer.value, ratio=one.ratio, low=one.low, high=one.high, margin=one.margin,
+        smallest_effect=max(one.smallest_effect, 0.0), pairs=one.pairs, launches=one.launches,
+    )  # fmt: skip
+
+
+def _harness() -> Harness:
+    return Harness(name=_NAME, version=version(_NAME))
