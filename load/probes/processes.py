@@ -78,3 +78,12 @@ def _title(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
     except OSError:
         return ""
+
+
+def pressure_seconds() -> float | None:
+    """For how long, since the machine started, something waited for a processor; None where the kernel does not say."""
+    try:
+        some = Path("/proc/pressure/cpu").read_text("utf-8").splitlines()[0]
+        return int(some.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from fixtures.counting.meter import Kind
 from fixtures.counting.proxy import CountingProxy, Window
 from load.probes import processes, statements, storage
 from load.probes.facts import Fact, NotMeasured
@@ -17,7 +17,6 @@ from load.probes.statements import Statement
 from load.probes.storage import OutOfLine
 
 _NO_DATABASE = "no database of the target's is named"
-Looks: TypeAlias = tuple[statements.Look | NotMeasured, storage.Look | NotMeasured, processes.Look | NotMeasured]
 
 
 class Wire(Fact):
@@ -77,15 +76,16 @@ class Watch:
         admin_url: a database of the same server with pg_stat_statements, where the target's has it not.
         proxy: through which the server reaches it.
         server: the process of the server, where it runs here.
+        background: kinds of transactions that it makes uncalled, which the proxy is not to count.
     """
 
     def __init__(
         self, database_url: str | None, *, admin_url: str | None = None, proxy: CountingProxy | None = None,
-        server: int | None = None,
+        server: int | None = None, background: Collection[Kind] = (),
     ) -> None:  # fmt: skip
         self._reader = Reader(database_url) if database_url else None
         self._admin = Reader(admin_url) if admin_url else self._reader
-        self._proxy, self._server = proxy, server
+        self._proxy, self._server, self._background = proxy, server, background
 
     def close(self) -> None:
         """Hang up."""
@@ -103,57 +103,58 @@ class Watch:
         watched = Watched(count)
         if self._proxy is not None:
             self._proxy.take()
-        before = self._look()
+        stored, counted, computed = self._stored(), self._counted(), self._computed()
         yield watched
         window = None if self._proxy is None else self._proxy.take()
-        cpu = self._cpu()
+        cpu = processes.between(computed, self._computed())
+        ran = statements.between(counted, self._counted())
         if told is not None:
             told()
-        elif not isinstance(before[1], NotMeasured):
+        elif not isinstance(stored, NotMeasured):
             time.sleep(storage.TOLD)
-        after = self._look()
         watched.costs = Costs(
             calls=watched.calls,
-            statements=statements.between(before[0], after[0]),
-            out_of_line=storage.between(before[1], after[1]),
-            wire=wire(window),
-            cpu=processes.between(before[2], cpu),
+            statements=ran,
+            out_of_line=storage.between(stored, self._stored()),
+            wire=wire(window, self._background),
+            cpu=cpu,
         )
 
-    def _look(self) -> Looks:
+    def _counted(self) -> statements.Look | NotMeasured:
         if self._reader is None or self._admin is None:
-            return (
-                NotMeasured(not_measured="statements", reason=_NO_DATABASE),
-                NotMeasured(not_measured="values out of line", reason=_NO_DATABASE),
-                self._cpu(),
-            )
-        told = statements.look(self._admin, self._reader.database)
-        return told, storage.look(self._reader), self._cpu()
+            return NotMeasured(not_measured="statements", reason=_NO_DATABASE)
+        return statements.look(self._admin, self._reader.database)
 
-    def _cpu(self) -> processes.Look | NotMeasured:
+    def _stored(self) -> storage.Look | NotMeasured:
+        if self._reader is None:
+            return NotMeasured(not_measured="values out of line", reason=_NO_DATABASE)
+        return storage.look(self._reader)
+
+    def _computed(self) -> processes.Look | NotMeasured:
         return processes.look(self._server, self._reader, self._reader.database if self._reader else "")
 
 
-def wire(window: Window | None) -> Wire | NotMeasured:
-    """What a proxy counted; without one it was not."""
+def wire(window: Window | None, background: Collection[Kind] = ()) -> Wire | NotMeasured:
+    """What a proxy counted, without what the server does uncalled; without a proxy nothing was."""
     if window is None:
         return NotMeasured(
             not_measured="bytes", reason="the server does not reach its database through the counting proxy"
         )
-    traffic = window.without(()).traffic
+    window = window.without(background)
+    traffic = window.traffic
     return Wire(
         sent_bytes=traffic.sent,
         received_bytes=traffic.received,
         transactions=traffic.calls,
-        statements=sum(one.calls for one in window.without(()).statements.values()),
+        statements=sum(one.calls for one in window.statements.values()),
     )
 
 
 @contextmanager
 def watching(
     database_url: str | None, *, admin_url: str | None = None, proxy: CountingProxy | None = None,
-    server: int | None = None,
+    server: int | None = None, background: Collection[Kind] = (),
 ) -> Iterator[Watch]:  # fmt: skip
     """A watch for the time of a `with` block; see `Watch`."""
-    with closing(Watch(database_url, admin_url=admin_url, proxy=proxy, server=server)) as watch:
+    with closing(Watch(database_url, admin_url=admin_url, proxy=proxy, server=server, background=background)) as watch:
         yield watch

@@ -7,10 +7,12 @@ else the machine does falls on both. Durability is on, for what is compared with
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 
 from conformance import profile as profiles
 from fixtures.postgres import open_server
+from load.probes import processes
 from load.probes.facts import Fact
 from load.probes.reading import Reader
 from load.yardstick.figures import Figure, figures
@@ -20,9 +22,13 @@ __all__ = ["Beside", "Figure", "Yardstick", "measure"]
 
 
 class Yardstick(Fact):
-    """All that was measured, on a PostgreSQL with these settings."""
+    """All that was measured, on a PostgreSQL with these settings.
+
+    `waited` is the share of the time in which something on this machine waited for a processor: times suffer from it.
+    """
 
     settings: dict[str, str]
+    waited: float | None = None
     beside: tuple[Beside, ...]
     figures: tuple[Figure, ...]
 
@@ -43,8 +49,9 @@ def measure() -> Yardstick:
         extended = postgres.create_database(extensions=["pg_stat_statements"])
         with closing(Reader(postgres.url(extended))) as admin:
             names = ("server_version", "fsync", "synchronous_commit", "full_page_writes", "data_directory")
-            return Yardstick(
-                settings={name: str(admin.execute(f"SHOW {name}")[0][name]) for name in names},
-                beside=tuple(beside(profile, postgres, admin)),
-                figures=tuple(figures(profile, postgres)),
-            )
+            settings = {name: str(admin.execute(f"SHOW {name}")[0][name]) for name in names}
+            began, before = time.monotonic(), processes.pressure_seconds()
+            pops, calls = tuple(beside(profile, postgres, admin)), tuple(figures(profile, postgres))
+            after, took = processes.pressure_seconds(), time.monotonic() - began
+    waited = None if before is None or after is None else (after - before) / took
+    return Yardstick(settings=settings, waited=waited, beside=pops, figures=calls)

@@ -39,14 +39,21 @@ def show(measured: Yardstick, console: Console) -> None:
         )  # fmt: skip
     console.print(table)
     console.print("CPU: of the server and of its database, ms a pop.")
-    table = Table("p50 of one client", "reference", "AI Horde 5.1.5", "times better", "at least", "")
+    table = Table("p50 of one client", "reference", "AI Horde 5.1.5", "times better", "at least", "", "quietest block")
     for figure in measured.figures:
         unit = "/s" if figure.rate else " ms"
         table.add_row(
             figure.what, f"{figure.ours:.{0 if figure.rate else 2}f}{unit}", f"{figure.horde:.0f}{unit}",
             f"{figure.times:.1f}", f"{TIMES:.0f}", _held(figure.held),
+            "" if figure.quietest is None else f"{figure.quietest:.2f} ms",
         )  # fmt: skip
     console.print(table)
+    if measured.waited is not None:
+        console.print(
+            f"For {measured.waited:.0%} of the time something waited for a processor: on a machine to itself that is "
+            "only what the eight clients and the server do to each other.",
+            soft_wrap=True,
+        )
 
 
 def _ms(seconds: Sequence[float]) -> str:

@@ -24,11 +24,12 @@ HORDE = {"empty pop": 24.0, "pop with a job": 31.0, "submit": 67.0, "empty pops 
 
 
 class Figure(Fact):
-    """A figure beside AI Horde's: milliseconds at p50, or calls a second."""
+    """A figure beside AI Horde's: milliseconds at p50, or calls a second; `quietest` is the p50 of the best block."""
 
     what: str
     ours: float
     horde: float
+    quietest: float | None = None
     rate: bool = False
 
     @property
@@ -64,7 +65,8 @@ def figures(profile: Profile, postgres: Server) -> Iterator[Figure]:
 
 
 def _figure(what: str, times: Sequence[float]) -> Figure:
-    return Figure(what=what, ours=statistics.median(times) * 1000, horde=HORDE[what])
+    blocks = [statistics.median(times[place : place + EACH]) for place in range(0, len(times), EACH)]
+    return Figure(what=what, ours=statistics.median(times) * 1000, horde=HORDE[what], quietest=min(blocks) * 1000)
 
 
 def _lived(line: Line, people: Caller, model: str, number: int) -> tuple[float, float]:
