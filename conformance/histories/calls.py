@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from pydantic_core import from_json
 
 from conformance.client import Exchange
 from conformance.histories.model import (
@@ -34,6 +34,9 @@ _RESTRICTING: dict[str, Any] = {
 _CHOOSY: dict[str, Any] = {"nsfw": True, "word_list": []}
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
 class Accounts:
     """Names for accounts: their keys are nobody's business."""
 
@@ -44,42 +47,70 @@ class Accounts:
         return self._names.setdefault(key, f"account {len(self._names) + 1}")
 
 
-@dataclass(frozen=True)
+Get = Callable[..., Any]
+
+
+class Places:
+    """Where a profile has what a history is made of: worked out once for all of its calls.
+
+    `sent` and `told` give our fields' readers by kind; `known` the names that a body of a kind may hold.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.key = profile.headers.key
+        self.anonymous = profile.accounts.anonymous_key
+        self.streams = "streaming" in profile.capabilities
+        self.sent = {kind: _getters(fields) for kind, fields in profile.body.items()}
+        self.told = {kind: _getters(fields) for kind, fields in profile.answer.items()}
+        self.known = {
+            kind: frozenset(path.partition(".")[0] for path in fields.values()) for kind, fields in profile.body.items()
+        }
+        # What workers declare they declare again and again, to the letter.
+        self.declared: dict[str | None, dict[str, Any]] = {}
+        # One tuple for all that name the same models.
+        self.shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+def _getters(fields: Mapping[str, str]) -> dict[str, Get]:
+    return {name: _getter(path) for name, path in fields.items()}
+
+
+def _getter(path: str) -> Get:
+    """What `dig` does with this path, of an object."""
+    if "." in path:
+        return lambda data, default=None: dig(data, path, default)
+    return lambda data, default=None: data.get(path, default)
+
+
 class Call:
-    """An exchange whose operation bears on a history."""
+    """An exchange whose operation bears on a history; each of its bodies is read once."""
 
-    exchange: Exchange
-    profile: Profile
-    kind: str
-    family: str
+    __slots__ = ("_body", "answer", "exchange", "family", "kind", "outcome", "places")
 
-    @cached_property
+    def __init__(self, exchange: Exchange, places: Places, kind: str, family: str) -> None:
+        self.exchange, self.places, self.kind, self.family = exchange, places, kind, family
+        self._body: dict[str, Any] | None = None
+        self.answer = _object(exchange.response_body)
+        self.outcome = _outcome(exchange, places.profile.statuses[kind], self.answer)
+
+    @property
     def body(self) -> dict[str, Any]:
-        return _object(self.exchange.request_body)
-
-    @cached_property
-    def answer(self) -> dict[str, Any]:
-        return _object(self.exchange.response_body)
-
-    @cached_property
-    def outcome(self) -> Outcome:
-        status = self.exchange.status
-        if status is None:
-            return Outcome.REFUSED if self.exchange.unsent else Outcome.UNKNOWN
-        if 400 <= status < 500:
-            return Outcome.REFUSED
-        return Outcome.DONE if status in self.profile.statuses[self.kind] and self.answer else Outcome.UNKNOWN
+        if self._body is None:
+            self._body = _object(self.exchange.request_body)
+        return self._body
 
     @property
     def common(self) -> dict[str, Any]:
         """What every operation has."""
         exchange = self.exchange
-        times = {"called": exchange.started, "returned": exchange.ended}
-        return {"actor": exchange.actor, "outcome": self.outcome, **times}
+        return {
+            "actor": exchange.actor, "outcome": self.outcome, "called": exchange.started, "returned": exchange.ended,
+        }  # fmt: skip
 
     @property
     def key(self) -> str:
-        return self.exchange.request_headers.get(self.profile.headers.key, "")
+        return self.exchange.request_headers.get(self.places.key, "")
 
     @property
     def request(self) -> str:
@@ -89,10 +120,9 @@ class Call:
     @property
     def usual(self) -> bool:
         """Whether the body holds nothing but what the profile knows."""
-        known = {path.partition(".")[0] for path in self.profile.body[self.kind].values()}
-        return self.body.keys() <= known
+        return self.body.keys() <= self.places.known[self.kind]
 
-    @cached_property
+    @property
     def content(self) -> str:
         """What a submit asks for and the job that is made of it holds, comparable."""
         if self.kind == "submit":
@@ -101,19 +131,28 @@ class Call:
 
     def sent(self, name: str, default: Any = None) -> Any:
         """A field of ours in the request's body."""
-        return dig(self.body, self.profile.body[self.kind][name], default)
+        return self.places.sent[self.kind][name](self.body, default)
 
     def told(self, name: str, *, kind: str | None = None) -> Any:
         """A field of ours in the answer."""
-        return self.profile.read(kind or self.kind, name, self.answer)
+        return self.places.told[kind or self.kind][name](self.answer)
 
 
-def call(exchange: Exchange, profile: Profile) -> Call | None:
+def _outcome(exchange: Exchange, fine: tuple[int, ...], answer: dict[str, Any]) -> Outcome:
+    status = exchange.status
+    if status is None:
+        return Outcome.REFUSED if exchange.unsent else Outcome.UNKNOWN
+    if 400 <= status < 500:
+        return Outcome.REFUSED
+    return Outcome.DONE if status in fine and answer else Outcome.UNKNOWN
+
+
+def call(exchange: Exchange, places: Places) -> Call | None:
     """The call that an exchange is; None where its operation bears on no history."""
     kind, _, family = exchange.operation.partition("_")
     if kind not in _READ or family not in {"", "text", "chat"}:
         return None
-    return Call(exchange, profile, kind, family)
+    return Call(exchange, places, kind, family)
 
 
 def operation(made: Call, accounts: Accounts) -> AnyOperation | None:
@@ -127,44 +166,55 @@ def _submit(made: Call, accounts: Accounts) -> Submit | None:
         return None
     id, key = _id(made.told("id")), made.sent("operation_key")
     known = made.outcome is not Outcome.DONE or id is not None
-    anonymous = made.key == made.profile.accounts.anonymous_key
-    context = made.sent("max_context_length")
+    anonymous = made.key == made.places.anonymous
+    context, models = made.sent("max_context_length"), _texts(made.sent("models"))
     return Submit(
         **{**made.common, "outcome": made.outcome if known else Outcome.UNKNOWN},
         account=accounts.name(made.key),
         family=made.family,
         request=id if id is not None and made.outcome is Outcome.DONE else "",
         n=n,
-        models=_texts(made.sent("models")),
+        models=made.places.shared.setdefault(models, models),
         key=key if isinstance(key, str) and not anonymous else None,
         # Where the target claims no streaming the hint means nothing.
-        stream=made.family == "chat" and made.sent("stream") is True and "streaming" in made.profile.capabilities,
+        stream=made.family == "chat" and made.places.streams and made.sent("stream") is True,
         shape=f"{made.family} {context} {_lengths(made.sent('messages' if made.family == 'chat' else 'prompt'))}",
-        max_length=_whole(made.sent("max_length"), made.profile.limits.max_length_maximum),
+        max_length=_whole(made.sent("max_length"), made.places.profile.limits.max_length_maximum),
         max_context_length=_whole(context, 0),
-        open=all(made.sent(name, value) == value for name, value in _RESTRICTING.items()),
+        open=_holds(made, _RESTRICTING),
         usual=made.usual,
     )
 
 
+def _holds(made: Call, usual: Mapping[str, Any]) -> bool:
+    """Whether each of these fields is left out or has this value."""
+    body, places = made.body, made.places.sent[made.kind]
+    return all(places[name](body, value) == value for name, value in usual.items())
+
+
 def _pop(made: Call, accounts: Accounts) -> Pop:
+    known, said = made.places.declared, made.exchange.request_body
+    declared = known.get(said)
+    if declared is None:
+        declared = known[said] = _declared(made)
+    return Pop(**made.common, account=accounts.name(made.key), **declared, **_job(made))
+
+
+def _declared(made: Call) -> dict[str, Any]:
+    """What a worker says of itself."""
     declared, models = _texts(made.sent("chat_models")), _texts(made.sent("models"))
     length, context = made.sent("max_length"), made.sent("max_context_length")
-    takes_all = all(made.sent(name, value) == value for name, value in _CHOOSY.items())
     bounded = type(length) is not int or type(context) is not int
-    return Pop(
-        **made.common,
-        account=accounts.name(made.key),
-        models=models,
-        chat_models=declared,
-        text=made.sent("accept_text") is not False,
-        amount=_whole(made.sent("amount"), 1),
-        max_length=_whole(length, UNLIMITED),
-        max_context_length=_whole(context, UNLIMITED),
-        bridge=str(made.sent("bridge_agent", "")),
-        open=takes_all and made.usual and not bounded and set(declared) <= set(models),
-        **_job(made),
-    )
+    return {
+        "models": models,
+        "chat_models": declared,
+        "text": made.sent("accept_text") is not False,
+        "amount": _whole(made.sent("amount"), 1),
+        "max_length": _whole(length, UNLIMITED),
+        "max_context_length": _whole(context, UNLIMITED),
+        "bridge": str(made.sent("bridge_agent", "")),
+        "open": _holds(made, _CHOOSY) and made.usual and not bounded and set(declared) <= set(models),
+    }
 
 
 def _job(made: Call) -> dict[str, Any]:
@@ -194,7 +244,7 @@ def _reply(made: Call, _: Accounts) -> Reply | Fault | None:
         generation=id,
         state=str(made.sent("state", "ok")),
         said=_said(text if message is None else message),
-        tokens=_tokens(text if isinstance(text, str) else _words(message), made.profile),
+        tokens=_tokens(text if isinstance(text, str) else _words(message), made.places.profile),
         reward=float(reward) if _is_number(reward) else None,
         usual=made.usual,
     )
@@ -207,7 +257,7 @@ def _progress(made: Call, _: Accounts) -> Progress | None:
     return Progress(
         **made.common,
         generation=id,
-        tokens=_tokens(output if isinstance(output, str) else "", made.profile),
+        tokens=_tokens(output if isinstance(output, str) else "", made.places.profile),
         cancelled=cancelled if isinstance(cancelled, bool) else None,
     )
 
@@ -224,7 +274,7 @@ def _status(made: Call, _: Accounts) -> Reading | None:
     if made.outcome is not Outcome.DONE or not isinstance(shown, list) or not whole:
         return None
     name = "message" if made.family == "chat" else "text"
-    said = tuple(_said(made.profile.read("generation", name, generation)) for generation in shown)
+    said = tuple(_said(made.places.profile.read("generation", name, generation)) for generation in shown)
     kudos = float(kudos) if _is_number(kudos) else None
     return Reading(**made.common, request=made.request, **counts, **flags, kudos=kudos, said=said)
 
@@ -249,10 +299,12 @@ _READ: dict[str, Callable[[Call, Accounts], AnyOperation | None]] = {
 
 def canonical(value: Any) -> str:
     """The same text for what is equal as JSON: objects unordered, numbers as doubles."""
-    return json.dumps(_doubles(value), sort_keys=True)
+    return _ENCODER.encode(_doubles(value))
 
 
 def _doubles(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict):
         return {key: _doubles(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -272,10 +324,18 @@ def _said(value: Any) -> str | None:
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        value = json.loads(text or "null")
+        value = _read(text) if text else None
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _read(text: str) -> Any:
+    try:
+        # Four times as quick; what it does not take, such as half of a surrogate pair, the other one may.
+        return from_json(text)
+    except (ValueError, TypeError):
+        return json.loads(text)
 
 
 def _id(value: Any) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
 from conformance.histories.balances import judge_balances
 from conformance.histories.books import Books, Request, gather
+from conformance.histories.collecting import no_collection
 from conformance.histories.findings import Findings
 from conformance.histories.handouts import judge_generation, judge_handouts, judge_pop
 from conformance.histories.keys import judge_keys, judge_merged
@@ -23,21 +22,9 @@ def judge(history: History, rules: Collection[Rule] = tuple(Rule)) -> Witness | 
 
     A pure function, in near-linear time: each request, generation, queue, key and account is judged by itself.
     """
-    with _no_collection():
+    with no_collection():
         # All that was gathered is gone before the collector is back, so that it finds nothing to look through.
         return _witness(history, rules)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Judging makes no garbage, and the search for it among so many operations took half of the time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _witness(history: History, rules: Collection[Rule]) -> Witness | None:

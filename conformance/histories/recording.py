@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from conformance.client import Exchange
-from conformance.histories.calls import Accounts, Call, call, operation
+from conformance.histories.calls import Accounts, Call, Places, call, operation
+from conformance.histories.collecting import no_collection
 from conformance.histories.model import (
     AnyOperation,
     Cancel,
@@ -43,14 +45,10 @@ def recorded(
         closed: API keys of accounts whose every movement of kudos is among the exchanges.
     """
     accounts = Accounts()
-    read = []
-    for exchange in exchanges:
-        made = call(exchange, profile)
-        told = operation(made, accounts) if made else None
-        if made is not None and told is not None:
-            read.append((told, made))
+    with no_collection():
+        operations = tuple(_linked(_read(exchanges, Places(profile), accounts)))
     return History(
-        operations=tuple(_linked(read)),
+        operations=operations,
         terms=terms(profile),
         moved=dict(moved or {}),
         closed=frozenset(accounts.name(key) for key in closed),
@@ -73,25 +71,50 @@ def terms(profile: Profile) -> Terms:
     )
 
 
-_Read = list[tuple[AnyOperation, Call]]
+class _Told(NamedTuple):
+    """An operation, on whose route it was, and what links it to others: the rest of its exchange is let go."""
+
+    operation: AnyOperation
+    family: str
+    link: str | None
 
 
-def _linked(read: _Read) -> Iterator[AnyOperation]:
+def _read(exchanges: Iterable[Exchange], places: Places, accounts: Accounts) -> list[_Told]:
+    read = []
+    for exchange in exchanges:
+        made = call(exchange, places)
+        told = operation(made, accounts) if made else None
+        if made is not None and told is not None:
+            read.append(_Told(told, made.family, _linking(told, made)))
+    return read
+
+
+def _linking(told: AnyOperation, made: Call) -> str | None:
+    """What a submit or a job says; in which family a reply answers."""
+    if isinstance(told, Reply):
+        return "text" if made.sent("message") is None else "chat"
+    handed = isinstance(told, Pop) and told.generations
+    asked = isinstance(told, Submit) and told.outcome is not Outcome.REFUSED
+    return made.content if handed or asked else None
+
+
+def _linked(read: list[_Told]) -> Iterator[AnyOperation]:
     """The operations, each with the request that it is of."""
-    read = list(zip(_identified([told for told, _ in read]), [made for _, made in read], strict=True))
-    submits = [(told, made) for told, made in read if isinstance(told, Submit) and told.outcome is not Outcome.REFUSED]
-    asked = _Asked(submits)
-    families = {told.request: told.family for told, _ in submits}
-    popped: dict[str, str] = {}
-    for told, _ in read:
-        if isinstance(told, Pop):
+    operations = list(_identified([told.operation for told in read]))
+    asked, families, popped = _Asked(), {}, {}
+    for told, (_, _, link) in zip(operations, read, strict=True):
+        if isinstance(told, Submit) and told.outcome is not Outcome.REFUSED:
+            asked.add(told, link or "")
+            families[told.request] = told.family
+        elif isinstance(told, Pop) and told.generations:
             popped.update(dict.fromkeys(told.generations, told.family))
-    for told, made in read:
+    for told, (_, family, link) in zip(operations, read, strict=True):
         if isinstance(told, Pop) and told.generations:
-            yield asked.link(told, made.content)
+            yield asked.link(told, link or "")
         elif isinstance(told, Reply):
-            yield _comparable(told, made, popped.get(told.generation))
-        elif isinstance(told, Cancel | Reading) and families.get(told.request, made.family) != made.family:
+            # One that answers in its job's family is shown as it was sent; what another becomes is not ours to say.
+            yield told if popped.get(told.generation) == link else replace(told, said=None)
+        elif isinstance(told, Cancel | Reading) and families.get(told.request, family) != family:
             # Carried out on the other family's route: others judge that, and what it did nobody knows.
             if isinstance(told, Cancel):
                 yield replace(told, outcome=Outcome.UNKNOWN)
@@ -116,30 +139,32 @@ def _identified(operations: list[AnyOperation]) -> Iterator[AnyOperation]:
             yield told
 
 
-def _comparable(reply: Reply, made: Call, family: str | None) -> Reply:
-    """A reply that answers in its job's family is shown as it was sent; what another one becomes is not ours to say."""
-    structured = made.sent("message") is not None
-    return reply if family == ("chat" if structured else "text") else replace(reply, said=None)
-
-
 class _Asked:
     """Who asked for what, for the pops to be told of which request their generations are."""
 
-    def __init__(self, submits: Iterable[tuple[Submit, Call]]) -> None:
+    def __init__(self) -> None:
         self._by_content: defaultdict[tuple[str, str], list[Submit]] = defaultdict(list)
-        self._by_model: defaultdict[tuple[str, str], dict[str, Submit]] = defaultdict(dict)
-        for submit, made in submits:
-            self._by_content[submit.family, made.content].append(submit)
-            for model in submit.models:
-                self._by_model[submit.family, model][submit.request] = submit
+        self._by_model: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._any: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def add(self, submit: Submit, content: str) -> None:
+        self._by_content[submit.family, content].append(submit)
+        for model in submit.models:
+            self._by_model[submit.family, model].add(submit.request)
 
     def link(self, pop: Pop, content: str) -> Pop:
-        """The pop with its request, or with those of which it is one."""
+        """The pop with its request, or with those of which it is one. All were added before."""
         ids = {
             submit.request
-            for submit in self._by_content[pop.family, content]
+            for submit in self._by_content.get((pop.family, content), ())
             if submit.called <= pop.returned and (pop.model in submit.models or not submit.models)
         }
         if len(ids) == 1:
             return replace(pop, request=ids.pop())
-        return replace(pop, among=tuple(sorted(ids or self._by_model[pop.family, pop.model])))
+        return replace(pop, among=tuple(sorted(ids)) if ids else self._any_of(pop.family, pop.model))
+
+    def _any_of(self, family: str, model: str) -> tuple[str, ...]:
+        known = self._any.get((family, model))
+        if known is None:
+            known = self._any[family, model] = tuple(sorted(self._by_model[family, model]))
+        return known

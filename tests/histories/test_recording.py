@@ -15,6 +15,7 @@ from conformance.client import Exchange
 from conformance.errors import BadHistory
 from conformance.histories import History, Rule, judge, load, recorded, save
 from conformance.histories.benchmark import handed_twice, repeated
+from conformance.histories.calls import _object
 from conformance.histories.model import Balance, Cancel, Fault, Outcome, Pop, Progress, Reading, Reply, Submit
 
 PROFILE = profiles.load("reference")
@@ -230,6 +231,22 @@ def test_a_repeated_history_is_as_legal_as_it_was() -> None:
     found = judge(handed_twice(repeated(history, 5), 0.5))
     assert found is not None
     assert found.rule is Rule.TWICE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": NaN, "b": -Infinity}', '{"a": 1e400}', '{"a": -0}', '{"a": 1, "a": 2}', '{"a": "\\ud800"}', '{"a": "\x01"}',
+        '{"a": 123456789012345678901234567890}', f'{{"a": {"9" * 5000}}}', f'{{"a": {"[" * 300}{"]" * 300}}}',
+        f'{{"a": {"[" * 99999}', "\ufeff{}", '{"a": 0.30000000000000004}', "{}x", '{"a": 01}', "[1]", "null", '{"\ud800": 1}',
+    ],
+)  # fmt: skip
+def test_a_body_is_what_the_standard_library_reads_in_it(text: str) -> None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = {}
+    assert repr(_object(text)) == repr(value if isinstance(value, dict) else {})
 
 
 def test_an_empty_history_is_recorded_of_nothing() -> None:
