@@ -236,9 +236,11 @@ def test_a_repeated_history_is_as_legal_as_it_was() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a": NaN, "b": -Infinity}', '{"a": 1e400}', '{"a": -0}', '{"a": 1, "a": 2}', '{"a": "\\ud800"}', '{"a": "\x01"}',
+        '{"a": NaN, "b": -Infinity}', '{"a": 1e400}', '{"a": -0}', '{"a": 1, "a": 2}', '{"a": "\\ud800"}',
+        '{"a": "\x01"}',
         '{"a": 123456789012345678901234567890}', f'{{"a": {"9" * 5000}}}', f'{{"a": {"[" * 300}{"]" * 300}}}',
-        f'{{"a": {"[" * 99999}', "\ufeff{}", '{"a": 0.30000000000000004}', "{}x", '{"a": 01}', "[1]", "null", '{"\ud800": 1}',
+        f'{{"a": {"[" * 99999}', "\ufeff{}", '{"a": 0.30000000000000004}', "{}x", '{"a": 01}', "[1]", "null",
+        '{"\ud800": 1}',
     ],
 )  # fmt: skip
 def test_a_body_is_what_the_standard_library_reads_in_it(text: str) -> None:
