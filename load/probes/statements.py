@@ -8,6 +8,7 @@ from fixtures.counting.fingerprints import fingerprint, prepared
 from load.probes.facts import Fact, NotMeasured
 from load.probes.reading import Reader, Row
 
+BOUNDS = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
 _WHAT = "statements"
 _SECRET = "the database hides other roles' statements: grant pg_read_all_stats to this role"  # noqa: S105 - no secret
 
@@ -16,6 +17,7 @@ class Statement(Fact):
     """One statement between two looks. `rows` were given or changed; `blocks` are shared ones, found or read.
 
     Blocks include those of values out of line; beside concurrent work they are not exact, calls and rows are.
+    `uncalled` ones were seen to be run while nobody called.
     """
 
     fingerprint: str
@@ -23,6 +25,12 @@ class Statement(Fact):
     calls: int
     rows: int
     blocks: int
+    uncalled: bool = False
+
+    @property
+    def is_work(self) -> bool:
+        """Whether it does something for a call: not the bounds of a transaction, nor what runs by itself."""
+        return not self.uncalled and self.fingerprint not in BOUNDS
 
 
 class Look(NamedTuple):

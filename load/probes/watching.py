@@ -20,12 +20,12 @@ _NO_DATABASE = "no database of the target's is named"
 
 
 class Wire(Fact):
-    """What server and database exchanged: bytes each way, transactions and statements."""
+    """What server and database exchanged: bytes each way, transactions, and journeys, which may carry several texts."""
 
     sent_bytes: int
     received_bytes: int
     transactions: int
-    statements: int
+    journeys: int
 
 
 class Costs(Fact):
@@ -48,13 +48,14 @@ class Costs(Fact):
         """The counts that are exact, per call, by name; what was not measured is not among them."""
         found: dict[str, float] = {}
         if not isinstance(self.statements, NotMeasured):
-            found["statements"] = sum(one.calls for one in self.statements)
-            found["rows"] = sum(one.rows for one in self.statements)
+            found["statements"] = sum(one.calls for one in self.statements if one.is_work)
+            found["rows"] = sum(one.rows for one in self.statements if one.is_work)
         if not isinstance(self.out_of_line, NotMeasured):
             found["blocks out of line"] = sum(one.blocks for one in self.out_of_line)
             found["values read out of line"] = sum(one.reads for one in self.out_of_line)
             found["pieces written out of line"] = sum(one.written for one in self.out_of_line)
         if not isinstance(self.wire, NotMeasured):
+            found["journeys to the database"] = self.wire.journeys
             found["bytes from the database"] = self.wire.received_bytes
             found["bytes to the database"] = self.wire.sent_bytes
         return {name: value / max(1, self.calls) for name, value in found.items()}
@@ -86,6 +87,7 @@ class Watch:
         self._reader = Reader(database_url) if database_url else None
         self._admin = Reader(admin_url) if admin_url else self._reader
         self._proxy, self._server, self._background = proxy, server, background
+        self._uncalled: set[str] = set()
 
     def close(self) -> None:
         """Hang up."""
@@ -108,17 +110,32 @@ class Watch:
         window = None if self._proxy is None else self._proxy.take()
         cpu = processes.between(computed, self._computed())
         ran = statements.between(counted, self._counted())
-        if told is not None:
-            told()
-        elif not isinstance(stored, NotMeasured):
-            time.sleep(storage.TOLD)
+        self.settle(told)
         watched.costs = Costs(
             calls=watched.calls,
-            statements=ran,
+            statements=ran if isinstance(ran, NotMeasured) else tuple(map(self._marked, ran)),
             out_of_line=storage.between(stored, self._stored()),
             wire=wire(window, self._background),
             cpu=cpu,
         )
+
+    def settle(self, told: Callable[[], object] | None = None) -> None:
+        """Wait until the target's sessions have told what they did, and see what it does meanwhile, uncalled.
+
+        To be done before calls that are watched, too, where there were others.
+        """
+        before = self._counted()
+        if told is not None:
+            told()
+        elif not isinstance(self._stored(), NotMeasured):
+            time.sleep(storage.TOLD)
+            ran = statements.between(before, self._counted())
+            if not isinstance(ran, NotMeasured):
+                self._uncalled |= {one.fingerprint for one in ran}
+
+    def _marked(self, one: Statement) -> Statement:
+        uncalled = one.fingerprint in self._uncalled - statements.BOUNDS
+        return one.model_copy(update={"uncalled": uncalled})
 
     def _counted(self) -> statements.Look | NotMeasured:
         if self._reader is None or self._admin is None:
@@ -146,7 +163,7 @@ def wire(window: Window | None, background: Collection[Kind] = ()) -> Wire | Not
         sent_bytes=traffic.sent,
         received_bytes=traffic.received,
         transactions=traffic.calls,
-        statements=sum(one.calls for one in window.statements.values()),
+        journeys=sum(one.calls for one in window.statements.values()),
     )
 
 

@@ -113,7 +113,7 @@ def test_bytes_and_statements_of_the_wire(table: str, admin_url: str) -> None:
     # Three payloads of 16,000 letters; the order to tell is a statement as well.
     assert 48_000 < watched.per_call["bytes from the database"] < 50_000
     assert not isinstance(watched.wire, NotMeasured)
-    assert watched.wire.statements == 1
+    assert watched.wire.journeys == 1
 
 
 def test_the_costs_travel_as_json(table: str, admin_url: str) -> None:
