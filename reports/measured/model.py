@@ -91,7 +91,7 @@ class LoadReport(Part):
         if verdict == "NOTHING JUDGED":
             return "NOTHING JUDGED: nothing was measured that a limit or a rule speaks of."
         if verdict == "PASS" and len(deciding) > 1:
-            return f"PASS: all {len(deciding)} verdicts are kept."
+            return f"PASS: all {len(deciding)} rules and limits are kept."
         more = f" ({len(deciding) - 1} more)" if len(deciding) > 1 else ""
         return f"{verdict}: {deciding[0].sentence}{more}"
 

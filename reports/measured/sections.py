@@ -118,6 +118,7 @@ def _run(run: Run, shown: dict[str, Shown], points: int, *, drawn: bool) -> Sect
     moments = [one for one in run.moments if one.operation is None]
     each = time_series.width(moments, points) if moments else 1
     caption = f"Scenario {run.scenario}, {run.loop} loop, {run.workers} generating process{'es' * (run.workers > 1)}."
+    caption += " In the table a quantile beyond which there is no call is left out."
     if each > 1:
         caption += f" A point stands for {each} seconds: of their mean rate, and of the worst of their quantiles."
     drawing = _safe(time_series.time_series(run, most=points)) if drawn else None
@@ -132,14 +133,15 @@ def _run(run: Run, shown: dict[str, Shown], points: int, *, drawn: bool) -> Sect
 def _operation(one: Operation) -> tuple[str, ...]:
     errors = f"{one.errors:,} ({one.error_share:.2%})" if one.errors else "0"
     counts = (f"{one.done:,}", f"{one.expected:,}", errors)
-    return (one.phase, one.operation, *counts, *times(one.response), *times(one.service))
+    return (one.phase, one.operation, *counts, *times(one.response, one.done), *times(one.service, one.done))
 
 
-def times(quantiles: Quantiles | None) -> tuple[str, str, str]:
-    """The three quantiles as a person reads them."""
+def times(quantiles: Quantiles | None, calls: int) -> tuple[str, ...]:
+    """The three quantiles of so many calls, as a person reads them; of too few a high one is their maximum."""
     if quantiles is None:
         return ("–", "–", "–")
-    return (canvas.seconds(quantiles.p50), canvas.seconds(quantiles.p90), canvas.seconds(quantiles.p99))
+    known = ((quantiles.p50, 1), (quantiles.p90, 10), (quantiles.p99, 100))
+    return tuple(canvas.seconds(value) if calls >= fewest else "–" for value, fewest in known)
 
 
 def _generator(run: Run, shown: dict[str, Shown], *, drawn: bool) -> Section:

@@ -64,7 +64,7 @@ def _run(run: Run, out: Console) -> None:
 def _operation(one: Operation) -> tuple[str, ...]:
     calls = f"{one.done + one.expected + one.errors:,}"
     named = (one_line(one.phase, 24), one_line(one.operation, 24))
-    return (*named, calls, f"{one.error_share:.2%}", *times(one.response), *times(one.service))
+    return (*named, calls, f"{one.error_share:.2%}", *times(one.response, one.done), *times(one.service, one.done))
 
 
 def _findings(report: LoadReport, out: Console) -> None:

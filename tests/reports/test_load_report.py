@@ -18,6 +18,7 @@ from reports.measured.live import Live
 from reports.measured.model import LoadReport
 from reports.measured.parts import Amplified, Check, Database, Phase, Table, Target
 from reports.measured.rows import all_rows
+from reports.measured.sections import times
 from reports.measured.summary import print_load_summary
 from reports.measured.write import read_load_report, write_load_report
 from reports.schema import LOAD_SCHEMA_PATH, load_schema_text
@@ -42,7 +43,12 @@ def judged(*findings: tuple[str, str, str | None]) -> LoadReport:
         ((), "NOTHING JUDGED", "NOTHING JUDGED: nothing was measured that a limit or a rule speaks of.", 3),
         ((("recorded", "figure", None),), "NOTHING JUDGED", None, 3),
         ((("pass", "gate", RUN),), "PASS", "PASS: gate pass", 0),
-        ((("pass", "gate", RUN), ("pass", "generator", RUN)), "PASS", "PASS: all 2 verdicts are kept.", 0),
+        (
+            (("pass", "gate", RUN), ("pass", "generator", RUN)),
+            "PASS",
+            "PASS: all 2 rules and limits are kept.",
+            0,
+        ),
         ((("pass", "gate", RUN), ("fail", "gate", RUN)), "FAIL", "FAIL: gate fail", 1),
         ((("fail", "gate", RUN), ("fail", "gate", RUN)), "FAIL", "FAIL: gate fail (1 more)", 1),
         # A generator that measured itself says nothing of times,
@@ -231,3 +237,11 @@ def test_the_live_bar_moves_on_a_terminal() -> None:
         live.heard(Beat(1, done=1234))
     assert "[red]mixed" in out.getvalue()
     assert "warm-up: 1,234 calls/s, 0 errors" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"), [(9, ("2 ms", "–", "–")), (99, ("2 ms", "4 ms", "–")), (100, ("2 ms", "4 ms", "10 ms"))]
+)
+def test_of_few_calls_no_high_quantile_is_told(calls: int, told: tuple[str, ...]) -> None:
+    assert times(written.quantiles(0.002), calls) == told
+    assert times(None, calls) == ("–", "–", "–")
