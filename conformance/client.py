@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    NewConnectionError,
-    ProtocolError,
-    ReadTimeoutError,
-)
-
+from conformance.connections import INVALID, LOST, REFUSED, UNREACHED, Connections, Unanswered
 from conformance.errors import CouldNotRun
 from conformance.profile import Profile, dig
 
-# Bytes of an answer's body that are read at most.
-_LARGEST = 64 * 1024 * 1024
-_CHUNK = 65536
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # What a server that goes away under a call, or has gone, looks like; one that only takes its time is not among them.
-_LOST = frozenset({"ConnectError", "ConnectionLost"})
+_LOST = frozenset({REFUSED, LOST})
 # What calls that never left this machine ended with.
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "InvalidCall"})
+_UNSENT = frozenset({REFUSED, UNREACHED, INVALID})
 
 
 @dataclass(frozen=True)
@@ -214,10 +201,7 @@ class Client:
         self.recorder = Recorder()
         # A moment of the monotonic clock after which no call begins or goes on; None for no such moment.
         self.deadline: float | None = None
-        self._pool = urllib3.connection_from_url(
-            self.url, maxsize=100, source_address=(address, 0) if address else None
-        )
-        self._base = urlsplit(self.url).path
+        self._connections = Connections(self.url, address)
 
     @contextmanager
     def elsewhere(self, address: str) -> Iterator[Client]:
@@ -236,7 +220,7 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.close()
+        self._connections.close()
 
     def call(
         self,
@@ -317,69 +301,20 @@ class Client:
             started=time.monotonic(),
         )
         try:
-            if _CONTROL.search(place):
-                # The library would send its escapes, which is another path.
-                raise ValueError("a control character in the path")  # noqa: TRY301 - told as what no call can say is
-            response = self._pool.urlopen(
-                method, self._base + place, content, headers, retries=False, redirect=False, assert_same_host=False,
-                timeout=limit, preload_content=False,
-            )  # fmt: skip
-            connection = response.connection
-            received = _whole(response, time.monotonic() + limit)
-            if response.status >= 500 and connection is not None:
-                # A server that crashed on one call may hang up a moment later, on the next one.
-                connection.close()
-        except (HTTPError, ValueError) as error:
-            reason = _reason(error, limit)
+            received = self._connections.call(method, place, content, headers, limit)
+        except Unanswered as reason:
             self.recorder.add(
-                asked(status=None, response_headers={}, response_body=None, ended=time.monotonic(), error=reason)
+                asked(status=None, response_headers={}, response_body=None, ended=time.monotonic(), error=str(reason))
             )
             raise CouldNotRun(f"no answer to {method} {url}: {reason}") from None
         exchange = asked(
-            status=response.status,
-            response_headers={name.lower(): value for name, value in response.headers.items()},
-            response_body=received.decode("utf-8", "backslashreplace"),
+            status=received.status,
+            response_headers=received.headers,
+            response_body=received.body.decode("utf-8", "backslashreplace"),
             ended=time.monotonic(),
         )
         self.recorder.add(exchange)
-        return Answer(exchange, self.profile, kind, _json(received), response.status)
-
-
-def _reason(error: Exception, limit: float) -> str:
-    """Why no answer came: a name of ours, and what the library says of it."""
-    said = str(error.args[-1] if error.args else error)
-    if isinstance(error, ReadTimeoutError | _Late):
-        return f"ReadTimeout: no whole answer within {limit:.3g} s"
-    if isinstance(error, NewConnectionError):
-        return f"ConnectError: {said.rpartition(': ')[2]}"
-    if isinstance(error, ConnectTimeoutError):
-        return f"ConnectTimeout: no connection within {limit:.3g} s"
-    if isinstance(error, ProtocolError):
-        return f"ConnectionLost: {said}"
-    if isinstance(error, HTTPError) and not isinstance(error, ValueError):
-        return f"{type(error).__name__}: {said}"
-    # For a host, a key or a header's name HTTP may have no letters.
-    return f"InvalidCall: {error}"
-
-
-class _Late(HTTPError):
-    """The answer did not end in time, though its bytes kept coming."""
-
-
-def _whole(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-    """The answer's body; a target that trickles it out for ever does not hold a run up."""
-    received = bytearray()
-    with ExitStack() as unfinished:
-        unfinished.callback(response.close)
-        while chunk := response.read1(_CHUNK):
-            received += chunk
-            if time.monotonic() > deadline:
-                raise _Late
-            if len(received) > _LARGEST:
-                raise ProtocolError(f"the answer is larger than {_LARGEST} bytes")
-        unfinished.pop_all()
-    response.release_conn()
-    return bytes(received)
+        return Answer(exchange, self.profile, kind, _json(received.body), received.status)
 
 
 def _json(received: bytes) -> Any:

@@ -89,7 +89,7 @@ def test_one_calls_own_time_goes_before_the_profiles() -> None:
         status(client, timeout=0.2)
 
 
-def test_a_server_that_hangs_up_in_the_middle_gives_no_answer() -> None:
+def test_an_answer_of_two_lengths_is_none() -> None:
     half = Reply(200, b"", headers=[("Content-Length", "999")])
     with answering(half) as (client, _), pytest.raises(CouldNotRun, match="no answer to GET"):
         status(client)
