@@ -90,10 +90,19 @@ def measure(
                     _pop(worker, family)
             assert watched.costs is not None
             costs[what] = watched.costs
-        return Counts(
-            payload_bytes=PAYLOAD, waiting=queue.rows, costs=costs,
-            plan=_plan(profile, postgres, target, ready.models, fault),
-        )  # fmt: skip
+        seen = _plan(profile, postgres, target, ready.models, fault)
+        if isinstance(seen, NotMeasured):
+            seen = _planned(profile, target, costs[TEXT]) or seen
+        return Counts(payload_bytes=PAYLOAD, waiting=queue.rows, costs=costs, plan=seen)
+
+
+def _planned(profile: Profile, target: Counted, costs: Costs) -> Plan | None:
+    """The plan for unknown values, where only the statements' texts are known."""
+    if isinstance(costs.statements, NotMeasured):
+        return None
+    with closing(Reader(target.database_url)) as reader:
+        found = plan.generic(reader, [one.text for one in costs.statements], profile.seeding.table)
+    return None if isinstance(found, NotMeasured) else found
 
 
 def _kinds(profile: Profile, models: tuple[str, ...]) -> list[tuple[str, Family | None, dict[str, Any]]]:

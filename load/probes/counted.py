@@ -19,8 +19,8 @@ from load.errors import CouldNotCount
 
 T = TypeVar("T")
 
-# Seconds for which a server is watched that nobody calls, at most.
-_WATCH = 1.0
+# Seconds for which a server is watched that nobody calls, at most; two of its rounds are enough.
+_WATCH = 2.0
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ def in_front_of(url: str, profile: Profile, database_url: str, listen: tuple[str
 def _ready(client: Client, proxy: CountingProxy, database_url: str, process: int | None) -> Counted:
     owner = accounts.provide(client)[0].owners[0]
     proxy.take()
-    time.sleep(min(_WATCH, max(client.profile.timings.cleaner, 0.1)))
+    time.sleep(min(_WATCH, max(2 * client.profile.timings.cleaner, 0.2)))
     return Counted(client, owner, proxy, database_url, proxy.take().kinds, process)

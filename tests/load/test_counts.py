@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from conformance import profile as profiles
-from fixtures.postgres import Server
+from fixtures.postgres import Server, open_server
 from load import counts
 from load.counts import CHAT, NOTHING, TEXT, Counts
 from load.probes.facts import NotMeasured
@@ -43,3 +43,14 @@ def test_a_page_that_loads_messages_unpacks_them(postgres: Server, monkeypatch: 
     assert found.costs[CHAT].per_call["bytes from the database"] > 3 * found.payload_bytes
     assert isinstance(found.plan, Plan)
     assert found.plan.unpacks
+
+
+def test_where_the_log_is_not_ours_the_plan_is_the_one_for_unknown_values(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "POPS", 3)
+    with open_server(postgres.url()) as guest:
+        found = counts.measure(profiles.load("reference"), guest, told=lambda: None)
+    assert isinstance(found.plan, Plan)
+    assert (found.plan.way, found.plan.unpacks) == ("generic", None)
+    assert "waiting_prompts" in {node.table for node in found.plan.nodes}
