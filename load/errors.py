@@ -61,3 +61,9 @@ class CouldNotCount(Situation):
     """Calls whose traffic with the database could not be counted: another job came, or there was none."""
 
     exit = Exit.COULD_NOT_RUN
+
+
+class NotMeasurable(Situation):
+    """A target that does not do what is to be measured: it refuses, or hands out something else."""
+
+    exit = Exit.COULD_NOT_RUN
