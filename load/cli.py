@@ -20,10 +20,13 @@ from load.duet.cli import duet_command
 from load.running import Beat
 from load.scenarios.table import SCENARIOS
 from load.sessions import Options, Outcome, Run, Session, Verdict
+from load.sweeps.cli import regressions_command, sweep_command
 from reports import write
 
 app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
 app.command("duet")(duet_command)
+app.command("sweep")(sweep_command)
+app.command("regressions")(regressions_command)
 
 DEFAULT_FOLDER = Path("load-report")
 RESULT_NAME = "session.json"
