@@ -92,6 +92,13 @@ def load(session: nox.Session) -> None:
     session.run("horde-conformance", "load", "run", *session.posargs)
 
 
+@nox.session
+def yardstick(session: nox.Session) -> None:
+    """Hold the reference to the statements that it issues, and to what is known of the AI Horde's times."""
+    install(session, RUN_LOCK, compiled=True)
+    session.run("python", "-P", "-m", "load.yardstick", *session.posargs)
+
+
 @nox.session(name="duet-power")
 def duet_power(session: nox.Session) -> None:
     """Play duets whose truth is known, and count false alarms and finds; goes on where it was stopped."""

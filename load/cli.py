@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +17,22 @@ from rich.progress import Progress, TaskID
 
 from conformance import profile as profiles
 from conformance.errors import BadOptions, Exit
-from load import seeding, sessions
+from load import seeding, sessions, telling
+from load.amplification import amplification_command
+from load.counts import counts_command
 from load.duet.cli import duet_command
 from load.running import Beat
 from load.scenarios.table import SCENARIOS
-from load.sessions import Options, Outcome, Run, Session, Verdict
+from load.sessions import Options, Run, Session, Verdict
 from load.sweeps.cli import regressions_command, sweep_command
 from reports import write
+from reports.measured.summary import print_load_summary
 
 app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
 app.command("duet")(duet_command)
 app.command("sweep")(sweep_command)
+app.command("amplification")(amplification_command)
+app.command("counts")(counts_command)
 app.command("regressions")(regressions_command)
 
 DEFAULT_FOLDER = Path("load-report")
@@ -65,11 +72,19 @@ def run_command(
         _ = run.description
     write.check_writable(out)
     options = Options(target=target, profile=profile, database_url=database_url, seed=seed)
+    started_at, machine = datetime.now(UTC), telling.machine()
     with _progress(described) as progress:
         outcome = sessions.play(described, options, begun=progress.begin, heard=progress.hear)
-    kept = out / RESULT_NAME
-    write.write_text(kept, outcome.model_dump_json(indent=1))
-    show(outcome, Console(highlight=False))
+    kept = write.write_text(out / RESULT_NAME, outcome.model_dump_json(indent=1))
+    report = telling.tell(
+        outcome, command=shlex.join(["horde-conformance", *sys.argv[1:]]), started_at=started_at, machine=machine,
+        database=telling.database(database_url) if target else None,
+    )  # fmt: skip
+    # What draws takes seconds to load, which nobody waits for who only lists or seeds.
+    from reports.measured.write import write_load_report  # noqa: PLC0415
+
+    written = write_load_report(report, out)
+    print_load_summary(report, written=written.page)
     sys.stdout.write(f"All that was measured: {kept}\n")
     raise typer.Exit(_EXITS[outcome.judgement.verdict])
 
@@ -148,29 +163,3 @@ class _Watch:
 def _progress(session: Session) -> Iterator[_Watch]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         yield _Watch(bar, bar.add_task("Starting what is loaded", total=session.seconds))
-
-
-def show(outcome: Outcome, console: Console) -> None:
-    """Print each run's figures and the verdict."""
-    for played in outcome.runs:
-        console.print(f"{played.run.name}: {played.judgement.verdict}", style="bold", markup=False)
-        done = played.result.of(outcome="done")
-        for series in (one for one in done if one.phase not in {"warm-up", "preparation"}):
-            response, service = series.response_times, series.service_times
-            figures = " ".join(f"p{q * 100:g} {response.quantile(q) * 1000:.2f}" for q in (0.5, 0.9, 0.99))
-            console.print(
-                f"  {series.phase}, {series.operation}: {series.count} calls, response {figures} ms, "
-                f"service p50 {service.quantile(0.5) * 1000:.2f} ms",
-                markup=False, soft_wrap=True,
-            )  # fmt: skip
-        for gate in played.gates:
-            console.print(f"  {gate.verdict}: {gate.sentence}", markup=False, soft_wrap=True)
-        if played.run.history:
-            console.print(
-                f"  history: {played.operations} operations judged, {played.witness or 'no rule broken'}",
-                markup=False,
-                soft_wrap=True,
-            )
-    console.print(f"verdict: {outcome.judgement.verdict}", style="bold")
-    for reason in outcome.judgement.reasons:
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
