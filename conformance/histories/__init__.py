@@ -5,9 +5,21 @@
 
 from __future__ import annotations
 
+from conformance.histories.balances import missing as missing_movements
 from conformance.histories.judge import judge
 from conformance.histories.model import History, Rule, Terms, Witness
-from conformance.histories.recording import recorded
+from conformance.histories.recording import Standing, recorded
 from conformance.histories.stored import load, save
 
-__all__ = ["History", "Rule", "Terms", "Witness", "judge", "load", "recorded", "save"]
+__all__ = [
+    "History",
+    "Rule",
+    "Standing",
+    "Terms",
+    "Witness",
+    "judge",
+    "load",
+    "missing_movements",
+    "recorded",
+    "save",
+]

@@ -15,15 +15,15 @@ from functools import partial
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 
-from conformance.histories.books import DONE, Books, Generation, Request
+from conformance.histories.books import DONE, Books, Generation, Request, gather
 from conformance.histories.findings import Findings
-from conformance.histories.model import Balance, Rule
+from conformance.histories.model import Balance, History, Rule
 from conformance.histories.names import Names
 from conformance.histories.prices import Prices
 from conformance.histories.timeline import cost, fates
 
 # What sums of floats are off, for each amount.
-_NOISE = 1e-6
+NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,28 @@ class Account:
 def judge_balances(books: Books, prices: Prices, found: Findings) -> None:
     """Every balance that was read follows from the movements."""
     closed = [account for account in books.balances if account in books.history.closed]
-    if not closed or _may_miss_movements(books):
+    if not closed:
         return
     accounts = _accounts(books, prices)
     for name in closed:
         _judge(name, accounts[name], books, prices, found)
 
 
-def _may_miss_movements(books: Books) -> bool:
-    """Whether something may have been settled that no answer tells of: of whom, and for how much?"""
+def missing(history: History) -> str | None:
+    """Why balances are not judged by this history; None where they are, of the accounts that are closed and read."""
+    if not any(isinstance(act, Balance) for act in history.operations) or not history.closed:
+        return "no balance of an account of which all movements are known was read"
+    return may_miss_movements(gather(history))
+
+
+def may_miss_movements(books: Books) -> str | None:
+    """What may have been settled that no answer tells of: of whom, and for how much?"""
     if any(generation.request is None for generation in books.generations.values()):
-        return True
+        return "it is not known whose requests all generations were of"
     lost = any(queue.lost for queue in books.queues.values())
-    return lost and any(request.stream and request.cancels for request in books.requests.values())
+    if lost and any(request.stream and request.cancels for request in books.requests.values()):
+        return "what a pop took whose answer was lost may have been settled by a cancel"
+    return None
 
 
 def _accounts(books: Books, prices: Prices) -> defaultdict[str, Account]:
@@ -68,9 +77,9 @@ def _accounts(books: Books, prices: Prices) -> defaultdict[str, Account]:
         if not request.submits:
             continue
         payer = request.submits[0].account
-        _enter(accounts[payer], request, [_submit_fee(request, books)])
+        _enter(accounts[payer], request, [submit_fee(request, books)])
         for generation in request.generations:
-            charge, payment = _movements(generation, books, prices)
+            charge, payment = movements(generation, books, prices)
             _enter(accounts[payer], request, [charge])
             _enter(accounts[generation.pops[0].account], request, [payment])
     return accounts
@@ -81,14 +90,15 @@ def _enter(account: Account, request: Request, movements: list[Movement]) -> Non
     account.requests[request.id] = request
 
 
-def _submit_fee(request: Request, books: Books) -> Movement:
+def submit_fee(request: Request, books: Books) -> Movement:
+    """What a request costs as it is submitted."""
     fee = books.terms.submit_fee
     by = min((submit.returned for submit in request.submits if submit.outcome is DONE), default=math.inf)
     most = fee if all(submit.usual for submit in request.submits) else math.inf
     return Movement(min(submit.called for submit in request.submits), by, -most, -fee)
 
 
-def _movements(generation: Generation, books: Books, prices: Prices) -> tuple[Movement, Movement]:
+def movements(generation: Generation, books: Books, prices: Prices) -> tuple[Movement, Movement]:
     """What the requester was charged, and what the worker's owner was paid."""
     found = fates(generation, books.terms, books.history.moved.get(generation.id, math.inf))
     since, by = min(fate[0] for fate in found), min(fate[1] for fate in found)
@@ -126,7 +136,7 @@ def _judge(name: str, account: Account, books: Books, prices: Prices, found: Fin
     for balance in sorted(books.balances[name], key=attrgetter("returned")):
         settled = balance.called - terms.settlement - terms.balance
         least, most, number = sums.bounds(settled, balance.returned)
-        slack = (terms.rounding + _NOISE) * (number + 1)
+        slack = (terms.rounding + NOISE) * (number + 1)
         lowest = max(lowest, (balance.kudos - most - slack, balance), key=itemgetter(0))
         highest = min(highest, (balance.kudos - least + slack, balance), key=itemgetter(0))
         if lowest[0] > highest[0]:

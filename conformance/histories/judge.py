@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from conformance.histories.balances import judge_balances
+from conformance.histories.balances import judge_balances, may_miss_movements
 from conformance.histories.books import Books, Request, gather
 from conformance.histories.collecting import no_collection
+from conformance.histories.conservation import judge_conservation
 from conformance.histories.findings import Findings
 from conformance.histories.handouts import judge_generation, judge_handouts, judge_pop
 from conformance.histories.keys import judge_keys, judge_merged
@@ -46,7 +47,9 @@ def _first(books: Books, rules: Collection[Rule]) -> Findings:
     for request in books.requests.values():
         _judge_request(request, books, waiting, prices, found)
     judge_keys(books, found)
-    judge_balances(books, prices, found)
+    if books.balances and not may_miss_movements(books):
+        judge_balances(books, prices, found)
+        judge_conservation(books, prices, found)
     return found
 
 

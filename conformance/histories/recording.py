@@ -7,13 +7,13 @@ handed out.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conformance.client import Exchange
-from conformance.histories.calls import Accounts, Call, Places, call, operation
+from conformance.histories.calls import Accounts, Call, Places, call, canonical, operation
 from conformance.histories.collecting import no_collection
 from conformance.histories.model import (
     AnyOperation,
@@ -28,6 +28,9 @@ from conformance.histories.model import (
 )
 from conformance.profile import Profile
 
+# Of what stood in a queue and was not handed out: as many as are judged by empty answers.
+_LEFT = 100
+
 
 def recorded(
     exchanges: Iterable[Exchange],
@@ -35,6 +38,7 @@ def recorded(
     *,
     moved: Mapping[str, float] | None = None,
     closed: Iterable[str] = (),
+    standing: Iterable[Standing] = (),
 ) -> History:
     """The history that these exchanges tell.
 
@@ -43,10 +47,11 @@ def recorded(
         profile: of the target that they are exchanges with.
         moved: when the target's clock was moved past the life of a request or generation, by id.
         closed: API keys of accounts whose every movement of kudos is among the exchanges.
+        standing: requests that waited before the first exchange; they are gone through once.
     """
     accounts = Accounts()
     with no_collection():
-        operations = tuple(_linked(_read(exchanges, Places(profile), accounts)))
+        operations = tuple(_linked(_read(exchanges, Places(profile), accounts), standing))
     return History(
         operations=operations,
         terms=terms(profile),
@@ -69,6 +74,13 @@ def terms(profile: Profile) -> Terms:
         request_lifetime=timings.request_lifetime,
         faults=profile.limits.faults,
     )
+
+
+class Standing(NamedTuple):
+    """A request that no exchange tells of, such as a row of a seeded queue: its submit, and its prompt or messages."""
+
+    submit: Submit
+    content: Any
 
 
 class _Told(NamedTuple):
@@ -98,7 +110,7 @@ def _linking(told: AnyOperation, made: Call) -> str | None:
     return made.content if handed or asked else None
 
 
-def _linked(read: list[_Told]) -> Iterator[AnyOperation]:
+def _linked(read: list[_Told], standing: Iterable[Standing]) -> Iterator[AnyOperation]:
     """The operations, each with the request that it is of."""
     operations = list(_identified([told.operation for told in read]))
     asked, families, popped = _Asked(), {}, {}
@@ -108,6 +120,10 @@ def _linked(read: list[_Told]) -> Iterator[AnyOperation]:
             families[told.request] = told.family
         elif isinstance(told, Pop) and told.generations:
             popped.update(dict.fromkeys(told.generations, told.family))
+    handed = {(told.family, link) for told, _, link in read if isinstance(told, Pop) and told.generations}
+    for submit, content in _stood(standing, handed):
+        asked.add(submit, content)
+        yield submit
     for told, (_, family, link) in zip(operations, read, strict=True):
         if isinstance(told, Pop) and told.generations:
             yield asked.link(told, link or "")
@@ -120,6 +136,35 @@ def _linked(read: list[_Told]) -> Iterator[AnyOperation]:
                 yield replace(told, outcome=Outcome.UNKNOWN)
         else:
             yield told
+
+
+def _stood(standing: Iterable[Standing], handed: Collection[tuple[str, str | None]]) -> Iterator[tuple[Submit, str]]:
+    """What stood there and was handed out, and of the rest enough for a loss to show, each with its content.
+
+    Of requests that say the same nobody can tell which one was handed out: they are one, of all their generations.
+    """
+    alike: dict[tuple[str, str, tuple[str, ...]], Submit] = {}
+    left: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for submit, content in standing:
+        queue, said = (submit.family, submit.models), canonical(content)
+        key = submit.family, said, submit.models
+        if key in alike:
+            alike[key] = _together(alike[key], submit)
+        elif (submit.family, said) in handed or left[queue] < _LEFT:
+            left[queue] += (submit.family, said) not in handed
+            alike[key] = submit
+    for (_, said, _), submit in alike.items():
+        yield submit, said
+
+
+def _together(one: Submit, other: Submit) -> Submit:
+    return replace(
+        one,
+        n=one.n + other.n,
+        open=one.open and other.open,
+        max_length=max(one.max_length, other.max_length),
+        max_context_length=max(one.max_context_length, other.max_context_length),
+    )
 
 
 def _identified(operations: list[AnyOperation]) -> Iterator[AnyOperation]:

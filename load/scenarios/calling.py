@@ -78,7 +78,14 @@ class Caller:
         """
         method, route = self.profile.route(operation, **ids)
         sent = time.monotonic()
-        status, received, error = self._exchange(method, self._path + route, key, body)
+        try:
+            status, received, error = self._exchange(method, self._path + route, key, body)
+        except BaseException:
+            # Ended with its process: it may have taken effect, which a history must not be silent about.
+            if self._keeper is not None:
+                ended = time.monotonic()
+                self._keeper.add(actor, operation, method, route, key, body, None, None, sent, ended, "Ended")
+            raise
         ended = time.monotonic()
         called = self._read(operation.partition("_")[0], status, received)
         told = name if isinstance(name, str) else name(called)

@@ -26,7 +26,7 @@ class Run(_Part):
     """One load on the target: a scenario, its phases, the queue that waits meanwhile, and the gates.
 
     `queue` is a built-in description or a TOML file; without one the scenario fills its own.
-    `history` keeps every exchange and has the history checker judge them.
+    `history` keeps every exchange and has the history checker judge them; `kudos` has it judge balances as well.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/]+$")]
@@ -34,6 +34,7 @@ class Run(_Part):
     workers: PositiveInt = 1
     queue: str | None = None
     history: bool = True
+    kudos: bool = True
     gaps: Gaps = Gaps.EXPONENTIAL
     loop: Literal["open", "closed"] = "open"
     users: PositiveInt = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,20 +11,19 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from conformance import histories, preflight, targets
+from conformance import preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
-from conformance.errors import BadHistory
 from conformance.profile import Profile
 from fixtures.postgres import open_server
 from load import gates, running, seeding
 from load.gates import Judged
 from load.running import Beat
-from load.scenarios.exchanges import kept
 from load.scenarios.plan import Plan
 from load.scenarios.result import Result
 from load.seeding import Seeded
 from load.sessions import judging
+from load.sessions.checking import Checking, Found, Queue
 from load.sessions.description import Run, Session
 from load.sessions.judging import Judgement
 
@@ -114,18 +114,20 @@ def _played(
 ) -> Played:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        since = time.monotonic()
         queue = stack.enter_context(_queue(run, target, profile))
+        stood = None if queue is None else Queue(queue, since, time.monotonic())
         plan = _plan(run, target, options, folder, queue)
+        checking = Checking(plan, profile, stood, kudos=run.kudos) if run.history else None
         result = running.run(plan, run.workers, heard=heard)
-        operations, witness, unjudged = _history(plan, profile) if run.history else (0, None, None)
+        found = checking.judge(result) if checking is not None else Found()
     judged = gates.judge(run.gate, result, {})
-    interrupted = "it was interrupted" if result.interrupted else None
-    judgement = judging.judge(
-        result.health, judged, [witness] if witness else [], [doubt for doubt in (interrupted, unjudged) if doubt]
-    )
+    doubts = [*(["It was interrupted."] if result.interrupted else []), *found.unjudged]
+    judgement = judging.judge(result.health, judged, [found.witness] if found.witness else [], doubts)
     return Played(
-        run=run, result=result, queue=queue, gates=judged, operations=operations, witness=witness, judgement=judgement
-    )
+        run=run, result=result, queue=queue, gates=judged, operations=found.operations, witness=found.witness,
+        judgement=judgement,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -148,15 +150,3 @@ def _plan(run: Run, target: targets.Target, options: Options, folder: Path, queu
     # All that waits in a seeded queue is of its own models.
     return plan if queue is None else plan.model_copy(update={"models": queue.models})
 
-
-def _history(plan: Plan, profile: Profile) -> tuple[int, str | None, str | None]:
-    """How many operations were judged, the rule that was broken, and why nothing was judged, where nothing was."""
-    assert plan.exchanges is not None
-    try:
-        history = histories.recorded(kept(plan.exchanges, plan.url, profile), profile)
-    except BadHistory as reason:
-        return 0, None, f"The history was not judged: {reason.what}"
-    if not history.operations:
-        return 0, None, "The history was not judged: it holds no operation."
-    witness = histories.judge(history)
-    return len(history.operations), None if witness is None else str(witness), None

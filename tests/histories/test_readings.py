@@ -219,6 +219,24 @@ def test_balances_follow_from_what_was_charged_and_paid() -> None:
     assert broken(*read(-1, 100, 0), *acts, *read(3, 99, 0), closed=closed, terms=Terms(balance=2.0)) is None
 
 
+def test_what_accounts_have_together_changes_by_fees_alone_whatever_a_generation_is_worth() -> None:
+    cancelled = (asked(stream=True), handed("g1"), Cancel(**at(2), request="r1"))
+
+    def gained(ann: float, bob: float, *acts: AnyOperation, when: float = 4) -> Rule | None:
+        told = [Balance(**at(t), account=who, kudos=k) for t, who, k in (
+            (-1, "ann", 100.0), (-1, "bob", 0.0), (when, "ann", 100.0 + ann), (when, "bob", bob),
+        )]  # fmt: skip
+        return broken(*told, *acts, closed=frozenset({"ann", "bob"}))
+
+    # What it is worth nobody knows; one fee for its submit, and one for its end that may be taken or not.
+    assert gained(-41.0, 40.0, *cancelled) is None
+    assert gained(-42.0, 40.0, *cancelled) is None
+    assert gained(-41.0, 0.0, *cancelled) is Rule.UNBALANCED
+    assert gained(-41.0, 42.0, *cancelled) is Rule.UNBALANCED
+    # Read meanwhile, one balance may show it and the other not.
+    assert gained(-41.0, 0.0, *cancelled, when=2.2) is None
+
+
 # Operation keys
 
 

@@ -13,7 +13,7 @@ from conformance import profile as profiles
 from conformance.cli import app
 from conformance.client import Exchange
 from conformance.errors import BadHistory
-from conformance.histories import History, Rule, judge, load, recorded, save
+from conformance.histories import History, Rule, Standing, judge, load, recorded, save
 from conformance.histories.benchmark import handed_twice, repeated
 from conformance.histories.calls import _object
 from conformance.histories.model import Balance, Cancel, Fault, Outcome, Pop, Progress, Reading, Reply, Submit
@@ -163,6 +163,41 @@ def test_of_requests_that_say_the_same_none_is_counted() -> None:
 def test_a_job_that_holds_the_words_of_nobody_may_be_any_of_its_models() -> None:
     *_, job = told(submit(), pop("g1", content="something else"))
     assert (job.request, job.among) == (None, ("r1",))
+
+
+def stood(request: str, content: Any, n: int = 1) -> Standing:
+    asked: dict[str, Any] = {"account": "seeded", "family": "chat", "request": request, "n": n, "models": ("m",)}
+    made = Submit(actor="seeding", called=-2.0, returned=-1.0, max_length=80, **asked)
+    return Standing(made, content)
+
+
+def test_what_stood_in_the_queue_is_handed_out_as_often_as_it_asked_for() -> None:
+    queue, acts = [stood("s1", MESSAGES), stood("s2", [])], (pop("g1"), pop("g2", content=[]))
+    history = recorded(acts, PROFILE, standing=queue)
+    assert [act.request for act in history.operations if isinstance(act, Pop)] == ["s1", "s2"]
+    assert judge(history) is None
+    twice = judge(recorded((*acts, pop("g3")), PROFILE, standing=queue))
+    assert twice is not None
+    assert twice.rule is Rule.EXCESS
+    empty = judge(recorded((pop("g1"), pop()), PROFILE, standing=queue))
+    assert empty is not None
+    assert empty.rule is Rule.LOST
+
+
+def test_of_what_stood_there_and_says_the_same_all_together_is_counted() -> None:
+    queue = [stood("s1", MESSAGES), stood("s2", MESSAGES, n=2)]
+    pops = [pop(f"g{place}") for place in range(4)]
+    assert judge(recorded(pops[:3], PROFILE, standing=queue)) is None
+    found = judge(recorded(pops, PROFILE, standing=queue))
+    assert found is not None
+    assert found.rule is Rule.EXCESS
+
+
+def test_a_deep_queue_is_not_kept_as_a_whole() -> None:
+    queue = [stood(f"s{place}", [place]) for place in range(1000)]
+    told = recorded([pop("g1", content=[700])], PROFILE, standing=queue).operations
+    assert "s700" in {act.request for act in told if isinstance(act, Submit)}
+    assert len(told) < 200
 
 
 def test_a_lost_submit_is_of_the_request_that_its_key_made() -> None:
