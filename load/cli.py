@@ -24,6 +24,7 @@ from load.duet.cli import duet_command
 from load.running import Beat
 from load.scenarios.table import SCENARIOS
 from load.sessions import Options, Run, Session, Verdict
+from load.sessions.ramp import lines
 from load.sweeps.cli import regressions_command, sweep_command
 from reports import write
 from reports.measured.summary import print_load_summary
@@ -85,6 +86,8 @@ def run_command(
 
     written = write_load_report(report, out)
     print_load_summary(report, written=written.page)
+    for line in (line for knee in outcome.knees for line in lines(knee)):
+        sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"All that was measured: {kept}\n")
     raise typer.Exit(_EXITS[outcome.judgement.verdict])
 

@@ -16,6 +16,7 @@ from load.gates import Gate
 from load.scenarios import table
 from load.scenarios.plan import Phase
 from load.seeding import Description
+from load.sessions.ramp import Ramp
 
 
 class _Part(BaseModel):
@@ -23,7 +24,7 @@ class _Part(BaseModel):
 
 
 class Run(_Part):
-    """One load on the target: a scenario, its phases, the queue that waits meanwhile, and the gates.
+    """One load on the target: a scenario, its phases, the queue that waits meanwhile, and the gates; or a ramp.
 
     `queue` is a built-in description or a TOML file; without one the scenario fills its own.
     `history` keeps every exchange and has the history checker judge them; `kudos` has it judge balances as well.
@@ -42,11 +43,14 @@ class Run(_Part):
     family: Literal["text", "chat"] = "text"
     payload_bytes: Annotated[int, Field(ge=0, le=1024 * 1024)] = 1024
     chat_share: Annotated[float, Field(ge=0, le=1)] = 0.5
-    phase: Annotated[tuple[Phase, ...], Field(min_length=1)]
+    phase: tuple[Phase, ...] = ()
     gate: tuple[Gate, ...] = ()
+    ramp: Ramp | None = None
 
     @property
     def seconds(self) -> float:
+        if self.ramp is not None:
+            return self.ramp.total_seconds
         return sum(phase.seconds for phase in self.phase)
 
     @property
@@ -60,8 +64,17 @@ class Run(_Part):
             return None
         return seeding.example(self.queue) if self.queue in seeding.built_in() else seeding.read(Path(self.queue))
 
+    def step(self, ramp: int, rate: float) -> Run:
+        """The run that is one step of its ramp."""
+        assert self.ramp is not None
+        name = f"{self.name}, ramp {ramp + 1}, {rate:g} a second"
+        update = {"name": name, "phase": self.ramp.phases(rate), "gate": self.ramp.gates, "ramp": None}
+        return self.model_copy(update=update)
+
     @model_validator(mode="after")
     def _holds_together(self) -> Run:
+        if (self.ramp is None) != bool(self.phase) or (self.ramp is not None and self.gate):
+            raise ValueError("a run has phases, with gates, or a ramp, whose steps have their own")
         names = [phase.name for phase in self.phase]
         for gate in self.gate:
             if gate.phase not in names:

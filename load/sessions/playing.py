@@ -22,10 +22,14 @@ from load.running import Beat
 from load.scenarios.plan import Plan
 from load.scenarios.result import Result
 from load.seeding import Seeded
-from load.sessions import judging
+from load.sessions import judging, ramp
 from load.sessions.checking import Checking, Found, Queue
 from load.sessions.description import Run, Session
 from load.sessions.judging import Judgement
+from load.sessions.ramp import Knee, Ramp, Step
+
+# Of a step in which the generator was disturbed.
+_TRIES = 2
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Played(BaseModel):
     gates: tuple[Judged, ...]
     operations: int
     witness: str | None
+    unjudged: tuple[str, ...] = ()
     judgement: Judgement
 
 
@@ -66,6 +71,7 @@ class Outcome(BaseModel):
     profile: str
     seed: int
     runs: tuple[Played, ...]
+    knees: tuple[Knee, ...] = ()
     judgement: Judgement
 
 
@@ -89,15 +95,44 @@ def play(
     """
     profile = profiles.load(options.profile_name)
     runs: list[Played] = []
+    knees: list[Knee] = []
     with _target(options, profile) as target:
         with Client(target.url, profile) as client, preflight.in_time(client):
             preflight.heartbeat_within(client, 0.0)
-        for run in session.run:
+
+        def play_one(run: Run) -> Played:
             if begun is not None:
                 begun(run)
-            runs.append(_played(run, target, profile, options, heard))
-    judgement = judging.whole((played.run.name, played.judgement) for played in runs)
-    return Outcome(session=session, profile=profile.name, seed=options.seed, runs=tuple(runs), judgement=judgement)
+            played = _played(run, target, profile, options, heard)
+            runs.append(played)
+            return played
+
+        judged = []
+        for run in session.run:
+            if run.ramp is None:
+                judged.append((run.name, play_one(run).judgement))
+            else:
+                knees.append(ramp.knee(run.name, list(_climbed(run, run.ramp, play_one))))
+                judged.append((run.name, knees[-1].judgement))
+    return Outcome(
+        session=session, profile=profile.name, seed=options.seed, runs=tuple(runs), knees=tuple(knees),
+        judgement=judging.whole(judged),
+    )  # fmt: skip
+
+
+def _climbed(run: Run, described: Ramp, play_one: Callable[[Run], Played]) -> Iterator[Step]:
+    """The steps of all ramps, each up to the first that does not hold."""
+    for repeat in range(described.repeats):
+        for rate in described.rates:
+            for _ in range(_TRIES):
+                played = play_one(run.step(repeat, rate))
+                gated = played.gates
+                found = ramp.step(repeat, rate, played.result, gated, played.witness, played.unjudged)
+                if found.state != "unknown":
+                    break
+            yield found
+            if found.state != "held":
+                break
 
 
 @contextmanager
@@ -126,7 +161,7 @@ def _played(
     judgement = judging.judge(result.health, judged, [found.witness] if found.witness else [], doubts)
     return Played(
         run=run, result=result, queue=queue, gates=judged, operations=found.operations, witness=found.witness,
-        judgement=judgement,
+        unjudged=tuple(doubts), judgement=judgement,
     )  # fmt: skip
 
 
@@ -149,4 +184,3 @@ def _plan(run: Run, target: targets.Target, options: Options, folder: Path, queu
     )  # fmt: skip
     # All that waits in a seeded queue is of its own models.
     return plan if queue is None else plan.model_copy(update={"models": queue.models})
-
