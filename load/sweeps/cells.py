@@ -53,19 +53,23 @@ class Cell(Fact):
         if self.ahead:
             refused = Refused(rows=self.refused, by="family" if self.ahead == "chat" else "max_context_length")
             return (_queue(self.waiting, seed, 0, payload, refused),)
-        parts = [_queue(_HEAD_ROWS, seed + 1, 0.5, Payload(bytes=(_HEAD_BYTES, _HEAD_BYTES)), Refused())]
+        # By priority, for the many rows of a deep queue claim to be older than when they were written.
+        parts = [_queue(_HEAD_ROWS, seed + 1, 0.5, Payload(bytes=(_HEAD_BYTES, _HEAD_BYTES)), Refused(), priority=1)]
         if self.refused:
             rows = Refused(rows=self.refused, by="max_context_length")
-            parts.insert(0, _queue(0, seed, 0.5, payload, rows))
+            parts.insert(0, _queue(0, seed, 0.5, payload, rows, priority=2))
         if self.waiting > _HEAD_ROWS:
             parts.append(_queue(self.waiting - _HEAD_ROWS, seed + 2, 0.5, payload, Refused()))
         return tuple(parts)
 
 
-def _queue(rows: int, seed: int, chat: float, payload: Payload, refused: Refused) -> Description:
+def _queue(
+    rows: int, seed: int, chat: float, payload: Payload, refused: Refused, *, priority: int = 0
+) -> Description:  # fmt: skip
     return Description(
-        rows=rows, seed=seed, chat_share=chat, payload=payload, refused=refused, lifetime_seconds=_LIFETIME
-    )
+        rows=rows, seed=seed, chat_share=chat, payload=payload, refused=refused, priorities=(priority,),
+        lifetime_seconds=_LIFETIME,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from conformance import targets
 from fixtures.counting.proxy import CountingProxy, Window
 from load.errors import CouldNotCount
-from load.probes import storage
+from load.probes import statements, storage
 from load.probes.facts import Fact, NotMeasured
 from load.probes.reading import Reader
 from load.sweeps.cells import Axis, Branch, Sweep
+from load.sweeps.popping import Popper
 from load.sweeps.standing import Bench, Standing
 
 WARM_UP, CALLS = 2, 3
@@ -26,7 +27,7 @@ _WATCH, _GONE = 0.6, 10.0
 
 
 class Count(Fact):
-    """What one pop of a branch costs at a level; `reads` are values read out of line, None where that is not told.
+    """What one pop of a branch costs at a level; `reads` are values read out of line, None is what was not counted.
 
     Each figure is the least of several pops: what else a server does comes on top.
     """
@@ -35,7 +36,7 @@ class Count(Fact):
     level: float
     branch: Branch
     statements: int
-    received_bytes: int
+    received_bytes: int | None
     reads: float | None
 
 
@@ -99,6 +100,34 @@ def count(sweep: Sweep, bench: Bench, command: Sequence[str], fault: str | None 
         with bench.at(level) as standing:
             for branch in sweep.branches:
                 yield _counted(sweep, level, branch, standing, command, fault)
+
+
+def count_statements(sweep: Sweep, bench: Bench, branches: Sequence[Branch]) -> Iterator[Count | NotMeasured]:
+    """At a target that our proxy does not stand before: the statements alone, where its database counts them."""
+    for level in sweep.cells:
+        with bench.at(level) as standing:
+            if standing.database_url is None:
+                yield NotMeasured(not_measured="statements", reason="no database of the target's is named")
+                return
+            with Reader(standing.database_url) as reader, standing.popper() as popper:
+                for branch in branches:
+                    made = [_statements(reader, popper, branch) for _ in range(WARM_UP + CALLS)]
+                    refused = next((one for one in made if isinstance(one, NotMeasured)), None)
+                    if refused is not None:
+                        yield refused
+                        return
+                    least = min(one for one in made if not isinstance(one, NotMeasured))
+                    yield Count(
+                        axis=sweep.axis, level=level, branch=branch, statements=least, received_bytes=None, reads=None
+                    )
+
+
+def _statements(reader: Reader, popper: Popper, branch: Branch) -> int | NotMeasured:
+    before = statements.look(reader, reader.database)
+    popped = popper.pop(branch)
+    told = statements.between(before, statements.look(reader, reader.database))
+    popper.put_back(popped.ids)
+    return told if isinstance(told, NotMeasured) else sum(one.calls for one in told)
 
 
 def _counted(

@@ -36,9 +36,13 @@ class Finding(Fact):
 
 
 def verdict(findings: Sequence[Finding]) -> Outcome:
-    """The worst that is said: a limit that does not hold is said even where something else could not be measured."""
+    """The worst that is said: a limit that does not hold is said even where something else could not be measured.
+
+    Where nothing was held to a limit, nothing passed.
+    """
     said = {finding.outcome for finding in findings}
-    return next((one for one in (Outcome.FAILED, Outcome.INVALID) if one in said), Outcome.PASSED)
+    order = (Outcome.FAILED, Outcome.INVALID, Outcome.PASSED)
+    return next((one for one in order if one in said), Outcome.INVALID)
 
 
 def findings(

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 
 from conformance import profile as profiles
+from conformance import targets
 from conformance.errors import Situation
 from fixtures.postgres import Server
 from load.statistics import Order, Outcome
@@ -20,7 +22,7 @@ from load.sweeps.counting import Count
 from load.sweeps.judging import Finding
 from load.sweeps.measuring import Plan, Timing
 from load.sweeps.ordering import Handed
-from load.sweeps.standing import side_by_side
+from load.sweeps.standing import InTurn, side_by_side
 
 PROFILE = profiles.load("reference")
 
@@ -89,6 +91,7 @@ def test_what_fails_is_said_even_where_something_else_could_not_be_measured() ->
     def said(*outcomes: Outcome | None) -> Outcome:
         return judging.verdict([Finding(requirement="", branch="", outcome=one, reason="") for one in outcomes])
 
+    assert said(None) is Outcome.INVALID
     assert said(None, Outcome.PASSED) is Outcome.PASSED
     assert said(Outcome.PASSED, Outcome.INVALID) is Outcome.INVALID
     assert said(Outcome.INVALID, Outcome.FAILED) is Outcome.FAILED
@@ -99,6 +102,8 @@ def test_a_cell_is_written_refused_rows_first_and_what_is_handed_out_is_small() 
     assert (refused.rows, refused.refused.rows, refused.payload.bytes[0]) == (0, 5, 4096)
     assert (head.rows, head.payload.bytes[0]) == (2, 256)
     assert (laden.rows, laden.payload.bytes[0]) == (10, 4096)
+    # Rows of a deep queue are older than they are: their age alone would put them first.
+    assert refused.priorities > head.priorities > laden.priorities
 
 
 def test_behind_either_family_waits_the_same_text_row() -> None:
@@ -135,4 +140,20 @@ def test_a_server_that_looks_into_what_it_does_not_hand_out_is_counted_so(postgr
     with side_by_side(swept, PROFILE, postgres) as bench:
         right, wrong = (next(counting.count(swept, bench, PROFILE.server.command, put)) for put in (None, fault))
     assert wrong.statements == right.statements
-    assert wrong.received_bytes - right.received_bytes > 4 * level
+    assert (wrong.received_bytes or 0) - (right.received_bytes or 0) > 4 * level
+
+
+def test_at_a_target_queues_stand_one_after_the_other_and_its_database_counts_statements(postgres: Server) -> None:
+    swept = replace(sweep(Axis.REFUSED, (0, 5, 30)), branches=(Branch.TEXT,))
+    with targets.embedded(PROFILE, postgres) as target:
+        assert target.database_url is not None
+        driven = sqlalchemy.make_url(target.database_url).set(drivername="postgresql+psycopg2")
+        extension = sqlalchemy.create_engine(driven, poolclass=sqlalchemy.NullPool)
+        with extension.begin() as connection:
+            connection.exec_driver_sql("CREATE EXTENSION pg_stat_statements")
+        bench = InTurn(swept, PROFILE, target.url, target.database_url)
+        measured = run(swept, bench, Plan(rounds=5, pops=3, warm_up=0), PROFILE, target.database_url)
+    assert len(measured.timings) == 5 * 3
+    assert len({one.statements for one in measured.counts}) == 1
+    assert [fact.not_measured for fact in measured.not_measured] == ["bytes"]
+    assert judging.verdict(measured.findings) is Outcome.PASSED
