@@ -1,14 +1,14 @@
 """The exchanges of a load run, kept small enough that to keep them costs the generator next to nothing.
 
-One JSON array a line and second. The payload that all requests share is not written: its place says how many bytes
-stood there.
-Requests stay apart by the words before it, so the history checker links generations to requests as ever.
+One list of rows a second, as Python's own bytes (`marshal`: a quarter of JSON's time): the file is this run's, and read
+by the same Python a moment later. The payload that all requests share is not written: its place says how many bytes
+stood there. Requests stay apart by the words before it, so the history checker links generations to requests as ever.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+import marshal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -17,8 +17,9 @@ from conformance.errors import BadHistory
 from conformance.profile import Profile
 
 # Actor, operation, method, path, key, request's body, status, answer's body, started, ended, error.
-_Row = tuple[str, str, str, str, str, str | None, int | None, str | None, float, float, str | None]
+_Row = tuple[str, str, str, str, str, bytes | None, int | None, bytes | None, float, float, str | None]
 
+_FIELDS = 11
 # Of the payload's bytes: enough to find it by.
 _FIRST = 24
 
@@ -28,7 +29,7 @@ class Keeper:
 
     def __init__(self, folder: Path, index: int, payload: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = (folder / f"exchanges-{index}.jsonl").open("w", encoding="ascii")
+        self._file: IO[bytes] = (folder / f"exchanges-{index}.rows").open("wb")
         self._payload, self._place = payload, f"<{len(payload)} bytes>".encode()
         self._rows: list[_Row] = []
 
@@ -37,15 +38,13 @@ class Keeper:
         sent: bytes | None, status: int | None, received: bytes | None, started: float, ended: float, error: str | None,
     ) -> None:  # fmt: skip
         """Keep one exchange; the moments are of `time.monotonic()`."""
-        told = self._text(sent), status, self._text(received)
-        self._rows.append((actor, operation, method, path, key, *told, started, ended, error))
-
-    def _text(self, body: bytes | None) -> str | None:
-        if body is None:
-            return None
-        if self._payload and len(body) > len(self._payload):
-            body = self._without_payload(body)
-        return body.decode("utf-8", "backslashreplace")
+        size = len(self._payload)
+        if size:
+            if sent is not None and len(sent) > size:
+                sent = self._without_payload(sent)
+            if received is not None and len(received) > size:
+                received = self._without_payload(received)
+        self._rows.append((actor, operation, method, path, key, sent, status, received, started, ended, error))
 
     def _without_payload(self, body: bytes) -> bytes:
         # Found by its first bytes and then compared: `replace` prepares a search for all of it, 400 µs for 64 KiB.
@@ -62,8 +61,7 @@ class Keeper:
         """Write what was kept since the last time."""
         rows, self._rows = self._rows, []
         if rows:
-            # At once: to set the encoder up for each costs as much as to encode it.
-            self._file.write(f"{json.dumps(rows)}\n")
+            self._file.write(marshal.dumps(rows))
             self._file.flush()
 
     def close(self) -> None:
@@ -75,29 +73,36 @@ def kept(folder: Path, url: str, profile: Profile) -> Iterator[Exchange]:
     """The exchanges that all processes of a run kept, for `conformance.histories.recorded`.
 
     Raises:
-        BadHistory: a line holds no exchange.
+        BadHistory: a file holds something else.
     """
-    for path in sorted(folder.glob("exchanges-*.jsonl")):
-        with path.open(encoding="ascii") as file:
-            yield from _read(file, path, url.rstrip("/"), profile)
+    for path in sorted(folder.glob("exchanges-*.rows")):
+        with path.open("rb") as file:
+            for rows in _read(file, path):
+                yield from (_exchange(row, url.rstrip("/"), profile) for row in rows)
 
 
-def _read(lines: Iterable[str], path: Path, url: str, profile: Profile) -> Iterator[Exchange]:
-    for number, line in enumerate(lines, 1):
-        # A process that was killed leaves half a line, and only at the end.
-        if not line.endswith("\n"):
-            return
+def _read(file: IO[bytes], path: Path) -> Iterator[list[_Row]]:
+    while True:
         try:
-            rows = json.loads(line)
-            yield from (_exchange(row, url, profile) for row in rows)
+            rows = marshal.load(file)  # noqa: S302 - our own file
+        except EOFError:
+            # A process that was killed leaves half of its last rows.
+            return
         except (ValueError, TypeError):
-            raise BadHistory(f"Line {number} of {path} holds no exchanges.", "Is the file whole?") from None
+            rows = None
+        if not isinstance(rows, list) or not all(isinstance(row, tuple) and len(row) == _FIELDS for row in rows):
+            raise BadHistory(f"{path} holds no exchanges.", "Is the file whole?")
+        yield rows
 
 
 def _exchange(row: _Row, url: str, profile: Profile) -> Exchange:
     actor, operation, method, at, key, sent, status, received, started, ended, error = row
     return Exchange(
         actor=actor, operation=operation, method=method, url=url + at, request_headers={profile.headers.key: key},
-        request_body=sent, status=status, response_headers={}, response_body=received, started=started,
+        request_body=_text(sent), status=status, response_headers={}, response_body=_text(received), started=started,
         ended=ended, error=error,
     )  # fmt: skip
+
+
+def _text(body: bytes | None) -> str | None:
+    return None if body is None else body.decode("utf-8", "backslashreplace")

@@ -85,7 +85,7 @@ def test_the_rows_of_a_queue_are_made_again_as_they_were_written() -> None:
 
 
 def plan(folder: Path, **fields: Any) -> Plan:
-    (folder / "exchanges-0.jsonl").touch()
+    (folder / "exchanges-0.rows").touch()
     return Plan(
         scenario="pop-scan", url="http://127.0.0.1:9", phases=(Phase(name="steady", seconds=1, rate=1),),
         exchanges=folder, **fields,

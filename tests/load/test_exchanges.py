@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,13 @@ def test_the_payload_is_told_by_its_size_wherever_it_stands(tmp_path: Path, time
     assert one.request_body == "1 " + " and ".join(["<2600 bytes>"] * times) + begins.decode()
 
 
-def test_half_a_line_is_what_a_kill_leaves_and_any_other_is_no_exchange(tmp_path: Path) -> None:
+def test_half_of_the_last_rows_is_what_a_kill_leaves_and_anything_else_is_no_exchange(tmp_path: Path) -> None:
     keep(tmp_path, b"{}")
-    path = tmp_path / "exchanges-0.jsonl"
-    whole = path.read_text()
-    path.write_text(whole + whole[:20])
+    path = tmp_path / "exchanges-0.rows"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:20])
     assert len(list(kept(tmp_path, "", REFERENCE))) == 1
-    path.write_text("nonsense\n" + whole)
-    with pytest.raises(BadHistory, match="Line 1"):
-        list(kept(tmp_path, "", REFERENCE))
+    for nonsense in (b"nonsense", b"N", marshal.dumps([(1, 2)])):
+        path.write_bytes(whole + nonsense)
+        with pytest.raises(BadHistory, match="holds no exchanges"):
+            list(kept(tmp_path, "", REFERENCE))
