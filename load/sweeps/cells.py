@@ -36,9 +36,10 @@ class Axis(StrEnum):
 
 
 class Cell(Fact):
-    """The shape of a queue, the oldest first: refused rows, one small text and one small chat request, what waits.
+    """The shape of a queue, the first first: refused rows, one small text and one small chat request, what waits.
 
-    `payload_bytes` are carried by each refused and each further row, in the messages and in the flattened copies.
+    `payload_bytes` are carried by each refused and each waiting row, in the messages and in the flattened copies; not
+    by the `tail`, further rows behind all these.
     `ahead` makes the refused rows those of the other family, of a worker that takes text alone; then all is text else.
     """
 
@@ -46,6 +47,7 @@ class Cell(Fact):
     waiting: int
     refused: int = 0
     ahead: Literal["", "chat", "text"] = ""
+    tail: int = 0
 
     def queues(self, seed: int = 1) -> tuple[Description, ...]:
         """The queues that make it, in the order in which they are written."""
@@ -60,6 +62,9 @@ class Cell(Fact):
             parts.insert(0, _queue(0, seed, 0.5, payload, rows, priority=2))
         if self.waiting > _HEAD_ROWS:
             parts.append(_queue(self.waiting - _HEAD_ROWS, seed + 2, 0.5, payload, Refused()))
+        if self.tail:
+            small = Payload(bytes=(_HEAD_BYTES, _HEAD_BYTES))
+            parts.append(_queue(self.tail, seed + 3, 0.5, small, Refused(), priority=-1))
         return tuple(parts)
 
 

@@ -69,7 +69,7 @@ Errors that cost time and change no answer, each put into the reference server f
 unchanged one, by `horde-conformance load regressions --write`. Counts are per call and the same every time; CPU and
 time are ratios of paired blocks with a 95 % interval, and are said only where the whole interval lies beyond the
 margin ({cpu:.0%} for CPU, {time:.0%} for time). The queue: 60 refused rows, two small requests, 40 that carry the
-payload; the cancel is of a stream with {flying} generations in flight.
+payload as the refused ones do, and 600 small ones; the cancel is of a stream with {flying} generations in flight.
 
 """
 

@@ -19,6 +19,10 @@ from load.seeding import Seeded
 from load.sweeps.cells import Branch
 
 
+# Seconds after which a connection is opened anew, far fewer than any server keeps one.
+_STALE = 4.0
+
+
 class Heard(NamedTuple):
     """An answer: the seconds until all of it was read, and what it is."""
 
@@ -71,6 +75,7 @@ class Caller:
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname or "", parts.port, timeout=60.0)
         self._profile = profile
+        self._last = time.perf_counter()
         self._headers = {
             profile.headers.key: key,
             profile.headers.client_agent: profile.client_agent,
@@ -88,6 +93,9 @@ class Caller:
             NotMeasurable: no answer comes, or a refusal.
         """
         method, path = self._profile.route(operation, **ids)
+        if time.perf_counter() - self._last > _STALE:
+            # Servers hang up on who says nothing for long; the next call opens anew.
+            self._connection.close()
         sent = time.perf_counter()
         try:
             self._connection.request(method, path, body, self._headers)
@@ -96,7 +104,8 @@ class Caller:
         except (OSError, HTTPException) as error:
             self._connection.close()
             raise NotMeasurable(f"The target gave no answer to {operation}: {error!r}.", "Does it still run?") from None
-        heard = Heard(time.perf_counter() - sent, sent, answer.status, data)
+        self._last = time.perf_counter()
+        heard = Heard(self._last - sent, sent, answer.status, data)
         if heard.status not in self._profile.statuses[kind or operation]:
             raise NotMeasurable(
                 f"The target answered {operation} with {heard.status}: {data[:200].decode('utf-8', 'replace')}.",

@@ -155,8 +155,8 @@ def lock_waits(scene: Scene) -> float:
     """Whether a pop waits for a row that it does not take: the second candidate is held meanwhile."""
     standing = scene.standing
     assert standing.database_url is not None
-    queue = standing.queues[-1]
-    held = standing.waiting[2] if queue.description.total > 1 else standing.waiting[-1]
+    # After the small text and the small chat request comes a text request.
+    held = standing.waiting[2]
     driven = sqlalchemy.make_url(standing.database_url).set(drivername="postgresql+psycopg2")
     lock = sqlalchemy.text(_queries["lock"].format(table=standing.profile.seeding.table))
     engine = sqlalchemy.create_engine(driven, poolclass=sqlalchemy.NullPool)

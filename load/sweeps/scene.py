@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from conformance import accounts
 from conformance.client import Client
-from load.seeding import row
+from load.seeding import Seeded, row
 from load.sweeps.cells import Branch, Cell
 from load.sweeps.popping import Caller, Popper
 from load.sweeps.standing import Standing
@@ -34,8 +34,8 @@ class Call(StrEnum):
 
 
 def cell(payload_bytes: int) -> Cell:
-    """Refused rows for several pages, two small requests, and a page of candidates that carry a payload."""
-    return Cell(payload_bytes=payload_bytes, waiting=42, refused=60)
+    """Refused rows for several pages, two small requests, a page of candidates that carry a payload, and many more."""
+    return Cell(payload_bytes=payload_bytes, waiting=42, refused=60, tail=600)
 
 
 @dataclass
@@ -72,14 +72,19 @@ class Scene:
     @property
     def laden(self) -> str:
         """The first chat request of the queue that carries a payload."""
-        queue = self.standing.queues[-1]
+        queue = self._laden
         rows = (row(queue.description, number) for number in range(queue.description.total))
         return str(uuid.UUID(next(one.id for one in rows if one.is_chat)))
+
+    @property
+    def _laden(self) -> Seeded:
+        """Of refused rows, small requests, laden ones and the tail the third."""
+        return self.standing.queues[2]
 
     def _in_flight(self) -> str:
         """A stream of which every generation was handed out."""
         profile = self.standing.profile
-        size = self.standing.queues[-1].description.payload.bytes[0]
+        size = self._laden.description.payload.bytes[0]
         content = base64.b64encode(random.Random(size).randbytes(size))[:size].decode()
         body = {"models": [self.model], "messages": [{"role": "user", "content": content}], "n": FLYING}
         sent = profile.build("submit", {**body, "stream": True, "max_length": 16, "max_context_length": 1024})
