@@ -18,7 +18,6 @@ from load.errors import NotMeasurable
 from load.seeding import Seeded
 from load.sweeps.cells import Branch
 
-
 # Seconds after which a connection is opened anew, far fewer than any server keeps one.
 _STALE = 4.0
 
