@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from load import gates, sessions
+from load import gates, running, sessions
 from load.errors import BadSession
 from load.gates import Errors, Quantile
 from load.health import Facts, Measure, Process, Reason, judge
 from load.recording import Histogram, Series
+from load.scenarios import stall
 from load.scenarios.plan import Phase, Plan
 from load.scenarios.result import Result
 from load.sessions import Verdict
@@ -132,6 +137,57 @@ def test_what_a_server_says_itself_needs_no_generator_to_be_believed() -> None:
 
 def test_what_could_not_be_judged_did_not_hold() -> None:
     assert judged(measured(), unjudged=["Kudos were not judged."]) == "unknown"
+
+
+_BODY = b'{"id": null, "ids": [], "skipped": {}}'
+
+
+@contextmanager
+def one_at_a_time(seconds: float) -> Iterator[str]:
+    """The URL of a server whose capacity is one call in so many seconds."""
+    turn = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            with turn:
+                time.sleep(seconds)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(_BODY)))
+            with suppress(OSError):
+                # The run is over, and nobody waits for this one.
+                self.end_headers()
+                self.wfile.write(_BODY)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+def test_a_server_with_a_known_knee_breaks_beyond_it_and_not_before() -> None:
+    known = Ramp(begin=10, end=200, steps=2, seconds=21, at_most_seconds=0.25)
+    steps = []
+    with one_at_a_time(0.02) as url:
+        for rate in known.rates:
+            phases = (Phase(name=PHASE, seconds=6, rate=rate),)
+            plan = stall.plan(url, seconds=6, rate=rate).model_copy(update={"phases": phases})
+            result = running.run(plan)
+            tail = Quantile(phase=PHASE, quantile=0.8, at_most_seconds=0.25)
+            steps.append(step(0, rate, result, gates.judge([tail], result, {}), None, ()))
+    # Where others want the cores a step may say nothing; it never says the wrong thing.
+    assert steps[0].state != "broke"
+    assert steps[1].state == "broke", steps[1].reasons
+    assert knee("one", steps).broke in {None, 200.0}
 
 
 # What is described
