@@ -88,19 +88,26 @@ def paid_twice(history: History, rng: random.Random) -> History:
     return within(history, {}, replace(reply, returned=reply.returned + 0.01))
 
 
+def shown(history: History) -> list[Reading]:
+    """The readings that show a reply; of the smallest histories none does."""
+    readings = [reading for reading in of(history, Reading) if reading.said]
+    assume(readings)
+    return readings
+
+
 def half_a_reply(history: History, rng: random.Random) -> History:
-    reading = rng.choice([reading for reading in of(history, Reading) if reading.said])
+    reading = rng.choice(shown(history))
     return within(history, {id(reading): replace(reading, said=reading.said[:-1])})
 
 
 def words_of_nobody(history: History, rng: random.Random) -> History:
-    reading = rng.choice([reading for reading in of(history, Reading) if reading.said])
+    reading = rng.choice(shown(history))
     return within(history, {id(reading): replace(reading, said=(*reading.said[:-1], "never said"))})
 
 
 def stale_reading(history: History, rng: random.Random) -> History:
     """Long after a reply was paid for it is not shown."""
-    reading = rng.choice([reading for reading in of(history, Reading) if reading.said])
+    reading = rng.choice(shown(history))
     fewer = replace(reading, finished=reading.finished - 1, said=reading.said[1:])
     old = replace(fewer, processing=reading.processing + 1, done=False)
     return within(history, {}, replace(old, called=reading.returned + 0.01, returned=reading.returned + 0.02))
