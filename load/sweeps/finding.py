@@ -41,7 +41,11 @@ def _counts(measured: Measured) -> Iterable[Found]:
         wrong = {call: measured.faulty[call][measure] for call in calls}
         worst = max(calls, key=lambda call: (wrong[call] + more) / (right[call] + more))
         if wrong[worst] > right[worst] * (1 + share) + more:
-            yield Found(measure, worst, f"{right[worst]:,.4g} → {wrong[worst]:,.4g}")
+            yield Found(measure, worst, f"{_figure(right[worst])} → {_figure(wrong[worst])}")
+
+
+def _figure(count: float) -> str:
+    return f"{count:,.0f}" if count == round(count) or count >= 1000 else f"{count:.2f}"
 
 
 def _times(blocks: dict[Call, Blocks]) -> Iterable[Found]:

@@ -83,6 +83,15 @@ def test_the_table_has_a_row_for_each_fault_and_a_column_for_each_payload() -> N
     assert "| **bytes** (chat job) 1,000 → 5,000 | nothing |" in table
 
 
+def test_the_documented_table_has_every_fault_and_each_was_found_by_a_count_at_each_payload() -> None:
+    lines = (Path(__file__).parents[2] / "docs" / "reference" / "regressions.md").read_text("utf-8").splitlines()
+    rows = {cells[1].strip(): cells[3:-1] for line in lines if len(cells := line.split("|")) == 7}
+    assert set(rows) == {"fault", "---", REFERENCE, *SLOW}
+    assert {cell.strip() for cell in rows[REFERENCE]} == {"nothing"}
+    for name in SLOW:
+        assert all(any(f"**{measure}**" in cell for measure in finding.MEASURES) for cell in rows[name]), name
+
+
 def test_what_was_measured_is_not_measured_again(tmp_path: Path) -> None:
     file = tmp_path / "measured.jsonl"
     file.write_text(measured().model_dump_json() + "\n" + '{"cut off', encoding="utf-8")
