@@ -27,6 +27,7 @@ from load.sessions import Options, Run, Session, Verdict
 from load.sessions.ramp import lines
 from load.sweeps.cli import regressions_command, sweep_command
 from reports import write
+from reports.measured.parts import Database
 from reports.measured.summary import print_load_summary
 
 app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
@@ -74,12 +75,16 @@ def run_command(
     write.check_writable(out)
     options = Options(target=target, profile=profile, database_url=database_url, seed=seed)
     started_at, machine = datetime.now(UTC), telling.machine()
+    seen: list[Database | None] = []
     with _progress(described) as progress:
-        outcome = sessions.play(described, options, begun=progress.begin, heard=progress.hear)
+        outcome = sessions.play(
+            described, options, found=lambda target: seen.append(telling.database(target.database_url)),
+            begun=progress.begin, heard=progress.hear,
+        )  # fmt: skip
     kept = write.write_text(out / RESULT_NAME, outcome.model_dump_json(indent=1))
     report = telling.tell(
         outcome, command=shlex.join(["horde-conformance", *sys.argv[1:]]), started_at=started_at, machine=machine,
-        database=telling.database(database_url) if target else None,
+        database=seen[0],
     )  # fmt: skip
     # What draws takes seconds to load, which nobody waits for who only lists or seeds.
     from reports.measured.write import write_load_report  # noqa: PLC0415

@@ -81,7 +81,7 @@ class Part:
             probe.join(timeout=self.plan.seconds + _GRACE)
             pool.join(timeout=self.profile.timings.answer + _GRACE)
         finally:
-            pool.kill(block=False)
+            pool.kill(timeout=1)
             gevent.killall([probe, reporter])
             self.end()
 

@@ -60,6 +60,8 @@ class Played(BaseModel):
     witness: str | None
     unjudged: tuple[str, ...] = ()
     judgement: Judgement
+    # The name of the run whose ramp it is a step of.
+    step_of: str | None = None
 
 
 class Outcome(BaseModel):
@@ -79,6 +81,7 @@ def play(
     session: Session,
     options: Options,
     *,
+    found: Callable[[targets.Target], None] | None = None,
     begun: Callable[[Run], None] | None = None,
     heard: Callable[[Beat], None] | None = None,
 ) -> Outcome:
@@ -87,6 +90,7 @@ def play(
     Args:
         session: the runs.
         options: on which target.
+        found: is told the target, once it answers.
         begun: is told each run before its load is made.
         heard: is told once a second what has ended.
 
@@ -100,10 +104,13 @@ def play(
         with Client(target.url, profile) as client, preflight.in_time(client):
             preflight.heartbeat_within(client, 0.0)
 
-        def play_one(run: Run) -> Played:
+        if found is not None:
+            found(target)
+
+        def play_one(run: Run, step_of: str | None = None) -> Played:
             if begun is not None:
                 begun(run)
-            played = _played(run, target, profile, options, heard)
+            played = _played(run, target, profile, options, heard).model_copy(update={"step_of": step_of})
             runs.append(played)
             return played
 
@@ -120,12 +127,12 @@ def play(
     )  # fmt: skip
 
 
-def _climbed(run: Run, described: Ramp, play_one: Callable[[Run], Played]) -> Iterator[Step]:
+def _climbed(run: Run, described: Ramp, play_one: Callable[[Run, str], Played]) -> Iterator[Step]:
     """The steps of all ramps, each up to the first that does not hold."""
     for repeat in range(described.repeats):
         for rate in described.rates:
             for _ in range(_TRIES):
-                played = play_one(run.step(repeat, rate))
+                played = play_one(run.step(repeat, rate), run.name)
                 gated = played.gates
                 found = ramp.step(repeat, rate, played.result, gated, played.witness, played.unjudged)
                 if found.state != "unknown":

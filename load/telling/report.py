@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from load.duet import Head, Round
 from load.duet import Verdict as DuetVerdict
-from load.sessions import Outcome, Played
+from load.sessions import Outcome, Played, Verdict
+from load.sessions.ramp import Knee
 from load.statistics import Answer, Comparison
 from load.telling.running import told_run
 from reports.measured import parts
@@ -24,6 +25,7 @@ _ANSWERS: dict[Answer, parts.Outcome] = {
     Answer.INCONCLUSIVE: "inconclusive",
     Answer.NO_VERDICT: "invalid",
 }
+_VERDICTS: dict[Verdict, parts.Outcome] = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.INVALID: "invalid"}
 _GATES: dict[str, parts.Outcome] = {"passed": "pass", "failed": "fail", "not measured": "invalid"}
 
 
@@ -52,7 +54,12 @@ def tell(
         amplification: lines; and so sweeps, tables, and sentences of what could not be measured.
     """
     runs = tuple(_run(played, place, started_at) for place, played in enumerate(outcome.runs, 1))
-    told = [finding for played, run in zip(outcome.runs, runs, strict=True) for finding in _findings(played, run)]
+    told = [
+        finding
+        for played, run in zip(outcome.runs, runs, strict=True)
+        for finding in (_findings(played, run) if played.step_of is None else _recorded(_findings(played, run)))
+    ]
+    told += [_knee(knee, outcome, runs) for knee in outcome.knees]
     urls = dict.fromkeys(played.result.plan.url for played in outcome.runs)
     return LoadReport(
         harness=_harness(), title=title or f"Load session: {outcome.session.sentence}", command=command,
@@ -88,6 +95,22 @@ def _findings(played: Played, run: Run) -> Iterator[Finding]:
         yield _finding(f"{name}: the generator", "generator", "pass", "The generator kept all its limits.", rows, run)
     for gate in played.gates:
         yield _finding(f"{name}: gate", "gate", _GATES[gate.verdict], gate.sentence, operations, run)
+
+
+def _recorded(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """What was found in a step of a ramp, which decides by itself nothing: a ramp goes on until something breaks."""
+    for finding in findings:
+        yield finding.model_copy(update={"outcome": "recorded"})
+
+
+def _knee(knee: Knee, outcome: Outcome, runs: Sequence[Run]) -> Finding:
+    """The verdict on a ramp, on the rows of its last step."""
+    steps = [run for played, run in zip(outcome.runs, runs, strict=True) if played.step_of == knee.run]
+    said = "; ".join([knee.sentence, *knee.judgement.reasons])
+    return Finding(
+        name=f"{knee.run}: the knee", kind="figure", outcome=_VERDICTS[knee.judgement.verdict],
+        sentence=f"{said[:1].upper()}{said[1:].rstrip('.')}.", rows=f"{steps[-1].slug}-operations", run=None,
+    )  # fmt: skip
 
 
 def _finding(name: str, kind: parts.Kind, outcome: parts.Outcome, sentence: str, rows: str, run: Run) -> Finding:

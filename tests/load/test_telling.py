@@ -18,8 +18,9 @@ from load.health import Facts, Limits, PhaseCounts, Process
 from load.recording import Key, Recorder
 from load.scenarios import plan as plans
 from load.scenarios.result import Gathered, Result
-from load.sessions import Outcome, Played, Run, Session
+from load.sessions import Judgement, Outcome, Played, Run, Session, Verdict
 from load.sessions.judging import judge, whole
+from load.sessions.ramp import Knee
 from load.statistics import elasticity
 from reports.measured.write import read_load_report, write_load_report
 
@@ -100,6 +101,19 @@ def test_the_reports_verdict_is_the_sessions_and_no_reason_is_lost(session: Outc
     for one in session.runs:
         assert set(one.judgement.reasons) <= sentences
     assert {finding.run for finding in report.findings} == {run.slug for run in report.runs}
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INVALID])
+def test_a_ramp_is_judged_by_its_knee_and_not_by_the_step_that_broke(verdict: Verdict) -> None:
+    steps = tuple(played(FINE, gate=gate).model_copy(update={"step_of": "climb"}) for gate in ("passed", "failed"))
+    judgement = Judgement(verdict=verdict, reasons=() if verdict is Verdict.PASS else ("Something is to be said.",))
+    knee = Knee(run="climb", best=12.5, held=10.0, broke=15.0, ramps=1, steps=(), judgement=judgement)
+    session = outcome(*steps).model_copy(update={"knees": (knee,), "judgement": judgement})
+    report = telling.tell(session, command="load run ramp", started_at=STARTED, machine=telling.machine())
+    assert report.verdict == verdict.value
+    (told,) = (finding for finding in report.findings if finding.outcome != "recorded")
+    assert "the knee is 12.5 a second, between 10 and 15" in told.sentence.lower()
+    assert all(reason.rstrip(".") in told.sentence for reason in judgement.reasons)
 
 
 def test_a_run_is_told_call_by_call() -> None:
