@@ -218,8 +218,8 @@ class Worker:
     owner: Account
     name: str
     declaration: dict[str, Any]
-    # The generations that it finished.
-    replied: set[str] = field(default_factory=set)
+    # The generations that it finished, each with its model.
+    replied: dict[str, Any] = field(default_factory=dict)
 
     def try_pop(self, *, extra: Mapping[str, Any] | None = None, key: str | None = "own", **declared: Any) -> Answer:
         """Pop; `declared` overrides the worker's declaration for this pop, `extra` stands in the body as it is."""
@@ -293,7 +293,7 @@ class Worker:
             "reply", kind="reply", actor=self.name, key=self.owner.key if key == "own" else key, body=body
         )
         if answer.accepted and fields.get("state") != "faulted":
-            self.replied.add(id)
+            self.replied[id] = None if isinstance(job, str) else job.model
         return answer
 
     def reply(self, job: Job, content: str | None = "A reply.", **fields: Any) -> float:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError
@@ -37,6 +37,10 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
         self.engine = sqlalchemy.create_engine(_psycopg2(url), pool_pre_ping=True)
+
+    def anew(self) -> Self:
+        """The same database on connections of its own, for another process."""
+        return type(self)(self.url)
 
     def close(self) -> None:
         """Give all connections back to the server."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from conformance.actors import Account, Job, Request, balance
 from conformance.client import Client
-from conformance.database import Database
 from conformance.errors import CouldNotRun
+
+if TYPE_CHECKING:
+    from conformance.database import Database
 
 # A hundredth of a kudo is the smallest movement; anything below is binary noise of floats.
 _NOISE = 0.005

@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
-
-from sqlalchemy.exc import ArgumentError
 
 from conformance import catalogue, counting, migration, plugin, preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.counting import Counting
-from conformance.database import Database
 from conformance.errors import BadOptions, CouldNotRun, DatabaseNotReady, TargetNotReady
 from conformance.profile import Profile
 from conformance.stage import Cast, Resources
 from fixtures import faults
 from fixtures.postgres import Server, open_server
 from reports import model
+
+if TYPE_CHECKING:
+    from conformance.database import Database
 
 SUITES = "conformance.suites"
 
@@ -138,7 +138,7 @@ def run(options: Options) -> model.Report:
     aborted: str | None = None
     outcomes = plugin.Outcomes()
     url = options.target or ""
-    importing = _importing()
+    importing = None if options.target else _importing()
     with ExitStack() as stack:
         postgres = stack.enter_context(_postgres(options, profile, selected))
         counted = stack.enter_context(_counting(options, profile, selected, postgres))
@@ -160,7 +160,8 @@ def run(options: Options) -> model.Report:
             if counted is not None:
                 counted.get_ready()
             # Lanes are forked from this process, which no thread may be half through an import then.
-            importing.join()
+            if importing is not None:
+                importing.join()
         except TargetNotReady as reason:
             aborted = f"{reason.what} {reason.hint}"
             resources = Resources(client, Cast([], []), database, seed)
@@ -181,7 +182,7 @@ def run(options: Options) -> model.Report:
     )
 
 
-# The last two are what Schemathesis imports when it is first used, which every lane would else do for itself.
+# The last two are what Schemathesis imports when it is first used.
 _WHAT_SUITES_STAND_ON = (
     "conformance.contract.drawing",
     "conformance.contract.holding",
@@ -192,7 +193,10 @@ _WHAT_SUITES_STAND_ON = (
 
 
 def _importing() -> threading.Thread:
-    """Import in a thread what the suites stand on: it takes a second, in which PostgreSQL and the server come up."""
+    """Import in a thread what the suites stand on: it takes a second, in which PostgreSQL and the server come up.
+
+    Where nothing comes up meanwhile, the lane that needs it does better to import it beside the others.
+    """
     # What `requests` does about this warning itself, a test that another thread begins or ends meanwhile undoes.
     warnings.filterwarnings("ignore", module=r"urllib3\.contrib\.socks")
     thread = threading.Thread(target=lambda: [importlib.import_module(name) for name in _WHAT_SUITES_STAND_ON])
@@ -386,6 +390,11 @@ def _faulty_migration(profile: Profile, fault: str | None) -> Iterator[Profile]:
 
 
 def _opened(url: str) -> Database:
+    # A third of a second, which a run over HTTP alone does not pay.
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    from conformance.database import Database  # noqa: PLC0415
+
     try:
         database = Database(url)
         database.rows("SELECT 1")

@@ -10,7 +10,7 @@ import random
 import re
 import string
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -26,7 +26,6 @@ from conformance import moderating
 from conformance.actors import Account, Family, Job, Request, Requester, Worker
 from conformance.catalogue import Capability
 from conformance.client import Client
-from conformance.database import Database
 from conformance.errors import CouldNotRun
 from conformance.histories import History, recorded
 from conformance.moderating import Moderator
@@ -36,6 +35,7 @@ from fixtures.postgres import Server
 
 if TYPE_CHECKING:
     from conformance.counting import Counted, Counting
+    from conformance.database import Database
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Resources:
         """The same for a process of its own: connections are not shared over a fork, nor are accounts between lanes."""
         with ExitStack() as stack:
             client = stack.enter_context(Client(self.client.url, self.client.profile))
-            database = stack.enter_context(closing(Database(self.database.url))) if self.database else None
+            database = stack.enter_context(closing(self.database.anew())) if self.database else None
             postgres = stack.enter_context(self.postgres.shared()) if self.postgres else None
             yield replace(self, client=client, cast=cast, database=database, postgres=postgres)
 
@@ -108,6 +108,7 @@ class Stage:
         self._moved: dict[str, float] = {}
         self._requests: list[Request] = []
         self._hired: list[tuple[Workforce, str]] = []
+        self._workers: list[Worker] = []
         # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
         self._names = random.Random()
 
@@ -225,7 +226,9 @@ class Stage:
         }
         if chat_models is not None:
             declared["chat_models"] = list(chat_models)
-        return Worker(self.client, account, self._worker_name(account), declared)
+        worker = Worker(self.client, account, self._worker_name(account), declared)
+        self._workers.append(worker)
+        return worker
 
     def _worker_name(self, owner: Account) -> str:
         limit = self.profile.accounts.workers_per_owner
@@ -291,13 +294,27 @@ class Stage:
         for force, name in self._hired:
             force.free.append((time.monotonic(), name))
         self._hired.clear()
-        for request in self._requests:
-            if request.over:
-                continue
+        for request in self._left():
             try:
                 request.requester.try_cancel(request)
             except CouldNotRun:
                 return
+
+    def _left(self) -> list[Request]:
+        """The requests of which something may wait still: neither they ended nor was all replied to that a model's ask.
+
+        A job does not say which request it is of. But a model is a check's own.
+        """
+        asked: Counter[str] = Counter()
+        for request in self._requests:
+            asked.update(dict.fromkeys(request.models, request.sent.get("n", 1)))
+        replied = Counter(model for worker in self._workers for model in worker.replied.values())
+        return [
+            request
+            for request in self._requests
+            if not request.over
+            and not (len(request.models) == 1 and replied[request.models[0]] >= asked[request.models[0]])
+        ]
 
     # The database and the clock
 

@@ -122,8 +122,8 @@ def _is_title(key: str, member: Any) -> bool:
     return key in ("title", "description", "example", "examples") and not isinstance(member, dict)
 
 
-def calls(document: Document, view: Any, operation: Operation, *, refused_too: bool) -> SearchStrategy[Drawn]:
-    """Calls of one operation with a body that the contract allows; with `refused_too` some with one that it does not.
+def calls(document: Document, view: Any, operation: Operation) -> SearchStrategy[Drawn]:
+    """Calls of one operation, most with a body that the contract allows, some with one that it does not.
 
     Raises:
         Untrue: the document does not say how to call it.
@@ -131,7 +131,7 @@ def calls(document: Document, view: Any, operation: Operation, *, refused_too: b
     try:
         described = view[operation.path][operation.method.upper()]
         allowed = described.as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE)
-        if not (described.body and refused_too):
+        if not described.body:
             cases = allowed
         else:
             refused = described.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)

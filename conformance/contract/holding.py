@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from secrets import randbits
 from typing import TypeVar
 from uuid import UUID
@@ -15,7 +16,6 @@ from hypothesis.strategies import SearchStrategy
 from schemathesis.errors import SchemathesisError
 
 from conformance.actors import Family
-from conformance.checks import Broken
 from conformance.contract import drawing, judging, operations
 from conformance.contract.documents import Document
 from conformance.contract.drawing import Drawn, Key, Malformed
@@ -41,23 +41,20 @@ class Holder:
         self.counts: Counter[str] = Counter()
         self._answers = drawing.schema(document, self.operations, sent=False)
 
-    def _calls(self, *, refused_too: bool) -> dict[str, SearchStrategy[Drawn]]:
+    @cached_property
+    def _calls(self) -> dict[str, SearchStrategy[Drawn]]:
         view = drawing.schema(self.document, self.operations, sent=True)
-        return {
-            name: drawing.calls(self.document, view, operation, refused_too=refused_too)
-            for name, operation in self.operations.items()
-        }
+        return {name: drawing.calls(self.document, view, operation) for name, operation in self.operations.items()}
 
     def stories(self) -> SearchStrategy[dict[str, Drawn]]:
-        """A drawn call of each operation, that the contract allows or that it does not."""
-        return st.fixed_dictionaries(self._calls(refused_too=True))
+        """A drawn call of each operation."""
+        return st.fixed_dictionaries(self._calls)
 
     def spoilt(self) -> SearchStrategy[list[Malformed]]:
         """Submits and a call by id as they were drawn, and a spoilt call of each route that takes a body."""
-        drawn = self._calls(refused_too=False)
-        bodies = [calls for name, calls in drawn.items() if name.startswith(_ROUTES_WITH_BODY)]
-        paths = [calls for name, calls in drawn.items() if not name.startswith(_ROUTES_WITH_BODY)]
-        submit = drawn[f"submit_{self.family}"]
+        bodies = [calls for name, calls in self._calls.items() if name.startswith(_ROUTES_WITH_BODY)]
+        paths = [calls for name, calls in self._calls.items() if not name.startswith(_ROUTES_WITH_BODY)]
+        submit = self._calls[f"submit_{self.family}"]
         as_drawn = [calls.map(drawing.unspoilt) for calls in (submit, submit, st.one_of(*paths))]
         return st.tuples(*as_drawn, *map(drawing.malformed, bodies)).map(list)
 
@@ -81,10 +78,8 @@ class Holder:
         while True:
             try:
                 self.stage.for_all(examples, timely, count=wanted.examples, seed=seeds[-1])
-            except Broken as failure:
-                raise Broken(failure.requirement, _seeded(failure, seeds[-1])) from None
             except AssertionError as failure:
-                raise AssertionError(_seeded(failure, seeds[-1])) from None
+                raise _seeded(failure, seeds[-1]) from None
             except SchemathesisError as error:
                 raise drawing.untrue(self.document, error) from None
             if not exploring or time.monotonic() > end:
@@ -158,16 +153,11 @@ class Holder:
         return self.story.carried_out(self._act(self.story.plain(operation)))
 
     def _judged(self, told: Told) -> Told:
-        """Hold an answer to the contract, save a refusal for the rate of calls, which is often not the target's own.
-
-        Raises:
-            Broken: a chat route crashed, for which there is a requirement of its own.
-            AssertionError: the answer is not the contract's.
+        """Hold an answer to the contract, save a crash of a chat route, which has a requirement of its own, and a
+        refusal for the rate of calls, which is often not the target's own.
         """
         self._count(told)
-        if told.answer.crashed and self.family is Family.CHAT:
-            raise Broken("REQ-14", f"a call crashed the target: {told.answer}{self._repeat(told)}")
-        if not told.answer.limited:
+        if not (told.answer.limited or (told.answer.crashed and self.family is Family.CHAT)):
             try:
                 judging.conforms(self.document, self._answers, self.operations[told.operation], told.answer)
             except AssertionError as broken:
@@ -215,5 +205,5 @@ class Holder:
         return f". The call: {judging.curl(told.answer.exchange, told.content, self.story.keys)}"
 
 
-def _seeded(failure: AssertionError, seed: int) -> str:
-    return f"{failure}. Drawn with --seed {seed}"
+def _seeded(failure: AssertionError, seed: int) -> AssertionError:
+    return AssertionError(f"{failure}. Drawn with --seed {seed}")

@@ -12,19 +12,9 @@ from conformance.stage import Stage
 ONE_TASK = True
 
 
-@check("API-01", "REQ-14")
-def test_the_targets_contract_is_true_of_chat(stage: Stage) -> None:
-    """A requester and a worker of chat call what the contract allows and what not: each answer is one of its own."""
-    _true(stage, Family.CHAT)
-
-
-@check("API-01", half="text")
-def test_the_targets_contract_is_true_of_text(stage: Stage) -> None:
-    """A requester and a worker of text call what the contract allows and what not: each answer is one of its own."""
-    _true(stage, Family.TEXT)
-
-
-def _true(stage: Stage, family: Family) -> None:
+@check("API-01", both=True)
+def test_the_targets_contract_is_true(stage: Stage, family: Family) -> None:
+    """Requesters and workers call what the contract allows and what it does not, and every answer is one of its own."""
     # Half a second that only these checks pay.
     from conformance.contract.holding import Holder  # noqa: PLC0415
 
@@ -36,7 +26,7 @@ def _true(stage: Stage, family: Family) -> None:
 
 
 @check("REQ-14")
-def test_no_spoilt_call_crashes_the_target(stage: Stage) -> None:
+def test_no_call_that_is_drawn_from_the_contract_crashes_the_target(stage: Stage) -> None:
     """A request is open and a job is in hand, and spoilt calls come in on every chat route: each is answered."""
     from conformance.contract.holding import Holder  # noqa: PLC0415
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from conformance.actors import Request
 from conformance.checks import check
 from conformance.counting import Counted
-from conformance.database import Figures
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
 from conformance.suites.def_scenes import (
@@ -23,6 +23,9 @@ from conformance.suites.def_scenes import (
     weight,
 )
 from fixtures.payloads.conversations import conversation
+
+if TYPE_CHECKING:
+    from conformance.database import Figures
 
 # What a call is about, and the bytes that the database sent for it by the weight of what it should not read.
 Points = dict[str, dict[int, int]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,11 +12,13 @@ from conformance.absence import changes_nothing, not_found, refused, vanishes
 from conformance.actors import Family, Job
 from conformance.checks import check
 from conformance.client import Answer
-from conformance.database import Row
 from conformance.equality import same_json
 from conformance.errors import CouldNotRun
 from conformance.stage import Stage
 from conformance.suites.rpl_scenes import Message, assistant, in_flight, reply_in_chat, right_reply, tool_call
+
+if TYPE_CHECKING:
+    from conformance.database import Row
 
 # Telling
 

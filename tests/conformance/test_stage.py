@@ -253,3 +253,14 @@ def test_what_is_over_is_not_cancelled_again(client: Client, listener: Listener)
     stage.tidy()
     paths = [path for method, path in listener.asked if method == "DELETE"]
     assert [path.rpartition("/")[2] for path in paths] == [cancelled.id, waiting.id]
+
+
+def test_what_was_replied_to_is_not_cancelled_whichever_job_was_whose(client: Client, listener: Listener) -> None:
+    stage = a_stage(client)
+    done, half = [stage.chat("done"), stage.text("done", n=2)], stage.chat("half", n=2)
+    both = stage.chat("done", "other")
+    worker = stage.worker(["done", "half"])
+    worker.replied.update(dict.fromkeys(("a", "b", "c", "d"), "done") | {"e": "half"})
+    stage.tidy()
+    paths = [path for method, path in listener.asked if method == "DELETE"]
+    assert [path.rpartition("/")[2] for path in paths] == [half.id, both.id], f"{[r.id for r in done]} are over"

@@ -129,9 +129,7 @@ def test_a_spoilt_call_is_spoilt_after_the_checks_own_names_are_in_it(story: Sto
 
 def drawn(operation: str, document: Document, seed: int) -> list[Drawn]:
     described = operations.described(document, REFERENCE, Family.CHAT)
-    calls = drawing.calls(
-        document, drawing.schema(document, described, sent=True), described[operation], refused_too=True
-    )
+    calls = drawing.calls(document, drawing.schema(document, described, sent=True), described[operation])
     kept: list[Drawn] = []
     settled = hypothesis.settings(
         max_examples=12, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
