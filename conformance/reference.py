@@ -27,15 +27,19 @@ def serve(database_url: str | None, port: int, fault: str | None) -> None:
         open_server(database_url) as postgres,
         targets.embedded(profile, postgres, fault, port=port) as target,
     ):
-        typer.echo(f"The reference server listens on {target.url}; its database is {target.database_url}")
-        typer.echo(f"Its API is described at {target.url}/openapi.json; make an account with")
-        method, path = profile.route("make_account")
-        typer.echo(
-            f"  curl -X {method} {target.url}{path} -H 'Content-Type: application/json' "
-            '-d \'{"username": "me", "oauth_id": "me", "trusted": true}\''
-        )
-        typer.echo("Ctrl-C ends it.")
         try:
+            _announce(target, profile)
             threading.Event().wait()
         except KeyboardInterrupt:
             typer.echo("Ended.")
+
+
+def _announce(target: targets.Target, profile: profiles.Profile) -> None:
+    typer.echo(f"The reference server listens on {target.url}; its database is {target.database_url}")
+    typer.echo(f"Its API is described at {target.url}/openapi.json; make an account with")
+    method, path = profile.route("make_account")
+    typer.echo(
+        f"  curl -X {method} {target.url}{path} -H 'Content-Type: application/json' "
+        '-d \'{"username": "me", "oauth_id": "me", "trusted": true}\''
+    )
+    typer.echo("Ctrl-C ends it.")
