@@ -118,3 +118,17 @@ def test_a_selection_of_which_nothing_is_declared_says_what_to_give(tmp_path: Pa
 def test_a_capability_that_the_options_do_not_give_is_not_declared(options: run.Options, absent: set[str]) -> None:
     assert absent.isdisjoint(run.resolve(options).capabilities)
     assert "chat" in run.resolve(options).capabilities
+
+
+# What another thread's test does to the filters while `requests` is imported: its own one is undone.
+UNDONE = """
+import warnings
+warnings.simplefilter = lambda *_, **__: None
+from conformance import run
+run._importing().join()
+"""
+
+
+def test_nothing_is_said_of_what_is_imported_ahead() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", UNDONE], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
