@@ -70,7 +70,7 @@ class Part:
     def drive(self, player: Player, begun: float) -> None:
         """Let arrivals come from `begun` (`time.monotonic()`) on until the last phase is over, and say what was."""
         self.begun = begun
-        self._probe = Probe(self.plan, begun)
+        self._probe = Probe(self.plan, begun, self.share.index)
         probe, reporter = gevent.spawn(self._probe.run), gevent.spawn(self._report)
         pool = Pool(self.plan.in_flight)
         try:

@@ -16,10 +16,12 @@ from pathlib import Path
 import gevent
 from gevent import get_hub
 
+from load.arrivals import stream
 from load.scenarios.plan import Plan
 
 _MONOTONIC, _ABSOLUTE, _FLAGS = 1, 1, os.O_NONBLOCK | os.O_CLOEXEC
-# Between two looks at how late the loop is.
+# Between two looks at how late the loop is, in the mean: they come at random moments, or those of all processes, and
+# regular arrivals as well, would fall on one moment and meet each other rather than what the loop is like.
 _GLANCE = 0.02
 
 
@@ -60,7 +62,8 @@ class Timer:
 class Probe:
     """What a process measures of itself while phases last that count."""
 
-    def __init__(self, plan: Plan, begun: float) -> None:
+    def __init__(self, plan: Plan, begun: float, index: int = 0) -> None:
+        self._draw = stream(plan.seed, "probe", index)
         self.lags: array[float] = array("d")
         self.clock_step = 0.0
         self.wall = self.cpu = self.waited = 0.0
@@ -77,7 +80,7 @@ class Probe:
         for begin, end in self._spans:
             timer.sleep_until(begin)
             wall, cpu, waited, due = time.monotonic(), time.process_time(), _waited(), begin
-            while (due := due + _GLANCE) < end:
+            while (due := due + self._draw.expovariate(1 / _GLANCE)) < end:
                 timer.sleep_until(due)
                 self.lags.append(time.monotonic() - due)
             self.wall += time.monotonic() - wall
