@@ -45,7 +45,7 @@ ProfileOption = Annotated[str | None, typer.Option("--profile", help="A built-in
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
-        help="With --target: the target's database, to seed queues by COPY. "
+        help="With --target: the target's database, to seed queues by COPY and to count. "
         "Without: a PostgreSQL for the reference; embedded by default."
     ),
 ]
@@ -61,6 +61,10 @@ def run_command(
     ] = None,
     profile: ProfileOption = None,
     database_url: DatabaseOption = None,
+    database_proxy: Annotated[
+        str | None,
+        typer.Option(help="host:port where we listen, through which the server reaches its database: counts bytes."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of arrivals, payloads and choices.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for what was measured.")] = DEFAULT_FOLDER,
 ) -> None:
@@ -73,7 +77,9 @@ def run_command(
         # A queue that cannot be read is better said before half of the session is over.
         _ = run.description
     write.check_writable(out)
-    options = Options(target=target, profile=profile, database_url=database_url, seed=seed)
+    options = Options(
+        target=target, profile=profile, database_url=database_url, seed=seed, database_proxy=database_proxy
+    )  # fmt: skip
     started_at, machine = datetime.now(UTC), telling.machine()
     seen: list[Database | None] = []
     with _progress(described) as progress:

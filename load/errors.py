@@ -63,6 +63,10 @@ class CouldNotCount(Situation):
     exit = Exit.COULD_NOT_RUN
 
 
+class CountsNotVisible(Situation):
+    """A gate on a count of a target whose database shows none: it is refused before anything is loaded."""
+
+
 class NotMeasurable(Situation):
     """A target that does not do what is to be measured: it refuses, or hands out something else."""
 

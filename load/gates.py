@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    Tag,
+    model_validator,
+)
 
 from load.recording import EXPECTED, Outcome, Series, total
 from load.scenarios.result import Result
@@ -14,7 +23,20 @@ from load.scenarios.table import named
 # Calls that must lie beyond a quantile, or it says nothing of more than a few of them.
 BEYOND = 10
 
-Verdict: TypeAlias = Literal["passed", "failed", "not measured"]
+# What is counted of pops that are made alone, before the first phase: the same every time.
+ALONE = "alone"
+ALONE_COUNTS = (
+    "statements per empty pop", "rows per empty pop", "scans per empty pop", "bytes per empty pop",
+)  # fmt: skip
+# What is counted of a phase: its calls are of several kinds, and some of them lie across its borders.
+PHASE_COUNTS = (
+    "statements per call", "rows per call", "scans per pop", "rows scanned per pop", "blocks out of line per call",
+    "values read out of line per call", "pieces written out of line per call", "journeys to the database per call",
+    "bytes from the database per call", "bytes to the database per call",
+)  # fmt: skip
+
+# `left out` is a gate that does not bind here: it is of another profile, or optional and not counted.
+Verdict: TypeAlias = Literal["passed", "failed", "not measured", "left out"]
 
 
 class _Part(BaseModel):
@@ -48,25 +70,59 @@ class Errors(_Part):
 
 
 class Count(_Part):
-    """Something that is counted, such as statements of a pop: exactly so many, or at most so many."""
+    """Something that is counted, such as statements of a pop: exactly so many, or at most so many.
+
+    The phase `alone` are empty pops that are made one by one before the first phase; only those are the same every
+    time, so that only they can be bound to an exact figure. An `optional` gate binds where its count can be had; one
+    with a `profile` binds targets of that profile.
+    """
 
     phase: str
     count: str
     exactly: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
+    optional: bool = False
+    profile: str | None = None
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Count:
         if (self.exactly is None) == (self.at_most is None):
             raise ValueError("a count is bound by `exactly` or by `at_most`")
+        known = ALONE_COUNTS if self.phase == ALONE else PHASE_COUNTS
+        if self.count not in known:
+            raise ValueError(f"no {self.count!r} is counted in the phase {self.phase}: there are {', '.join(known)}")
+        if self.exactly is not None and self.phase != ALONE:
+            raise ValueError(f"a phase's count is bound by `at_most`: exact ones are of the phase `{ALONE}`")
         return self
+
+    @property
+    def on_wire(self) -> bool:
+        """Whether only the counting proxy sees it."""
+        return self.count.startswith(("bytes", "journeys"))
+
+    def binds(self, profile: str) -> bool:
+        """Whether it is meant for targets of this profile."""
+        return self.profile in {None, profile}
 
     def __str__(self) -> str:
         bound = f"exactly {self.exactly:g}" if self.exactly is not None else f"at most {self.at_most:g}"
         return f"{self.phase}: {self.count} {bound}"
 
 
-Gate: TypeAlias = Quantile | Errors | Count
+def _kind(given: object) -> str:
+    """Which gate it is meant to be, so that what is wrong with it is told of that one."""
+    for name in ("quantile", "error_ratio"):
+        if name in given if isinstance(given, Mapping) else hasattr(given, name):
+            return name
+    return "count"
+
+
+Gate: TypeAlias = Annotated[
+    Annotated[Quantile, Tag("quantile")] | Annotated[Errors, Tag("error_ratio")] | Annotated[Count, Tag("count")],
+    Discriminator(_kind),
+]
+Counts: TypeAlias = Mapping[tuple[str, str], float]
+"""Figures by phase and name; what is missing was not counted."""
 
 
 class Judged(_Part):
@@ -78,23 +134,24 @@ class Judged(_Part):
     sentence: str
 
 
-def judge(gates: Iterable[Gate], result: Result, counts: Mapping[tuple[str, str], float]) -> tuple[Judged, ...]:
+def judge(gates: Iterable[Gate], result: Result, counts: Counts | None = None, profile: str = "") -> tuple[Judged, ...]:
     """Each gate's verdict on one run.
 
     Args:
         gates: of this run.
         result: what was measured of its calls.
-        counts: what was counted, by phase and name; what is missing was not.
+        counts: what was counted.
+        profile: the target's, by name.
     """
-    return tuple(_judged(gate, result, counts) for gate in gates)
+    return tuple(_judged(gate, result, counts or {}, profile) for gate in gates)
 
 
-def _judged(gate: Gate, result: Result, counts: Mapping[tuple[str, str], float]) -> Judged:
+def _judged(gate: Gate, result: Result, counts: Counts, profile: str) -> Judged:
     if isinstance(gate, Quantile):
         return _quantile(gate, result)
     if isinstance(gate, Errors):
         return _errors(gate, result)
-    return _count(gate, counts.get((gate.phase, gate.count)))
+    return _count(gate, counts.get((gate.phase, gate.count)), profile)
 
 
 def _quantile(gate: Quantile, result: Result) -> Judged:
@@ -117,9 +174,13 @@ def _errors(gate: Errors, result: Result) -> Judged:
     return _told(gate, wrong / calls, wrong <= gate.error_ratio * calls, f"{wrong} of {calls}")
 
 
-def _count(gate: Count, measured: float | None) -> Judged:
+def _count(gate: Count, measured: float | None, profile: str) -> Judged:
+    if not gate.binds(profile):
+        said = f"it binds targets of the profile {gate.profile}"
+        return Judged(gate=gate, verdict="left out", measured=measured, sentence=f"{gate}: {said}.")
     if measured is None:
-        return Judged(gate=gate, verdict="not measured", measured=None, sentence=f"{gate}: it was not counted.")
+        verdict: Verdict = "left out" if gate.optional else "not measured"
+        return Judged(gate=gate, verdict=verdict, measured=None, sentence=f"{gate}: it was not counted.")
     kept = measured == gate.exactly if gate.exactly is not None else measured <= (gate.at_most or 0)
     return _told(gate, measured, kept, f"{measured:g}")
 

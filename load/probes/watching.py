@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fixtures.counting.meter import Kind
-from fixtures.counting.proxy import CountingProxy, Window
+from fixtures.counting.proxy import PATIENCE, CountingProxy, Window
 from load.probes import processes, statements, storage
 from load.probes.facts import Fact, NotMeasured
 from load.probes.processes import Cpu
@@ -16,7 +17,7 @@ from load.probes.reading import Reader
 from load.probes.statements import Statement
 from load.probes.storage import OutOfLine
 
-_NO_DATABASE = "no database of the target's is named"
+NO_DATABASE = "no database of the target's is named"
 
 
 class Wire(Fact):
@@ -69,6 +70,15 @@ class Watched:
     costs: Costs | None = None
 
 
+class Look(NamedTuple):
+    """All that was counted up to a moment; `window` is what passed the proxy since the look before."""
+
+    window: Window | None
+    counted: statements.Look | NotMeasured
+    computed: processes.Look | NotMeasured
+    stored: storage.Look | NotMeasured
+
+
 class Watch:
     """Looks at all that is counted of a target.
 
@@ -86,7 +96,7 @@ class Watch:
     ) -> None:  # fmt: skip
         self._reader = Reader(database_url) if database_url else None
         self._admin = Reader(admin_url) if admin_url else self._reader
-        self._proxy, self._server, self._background = proxy, server, background
+        self._proxy, self._server, self._background = proxy, server, frozenset(background)
         self._uncalled: set[str] = set()
 
     def close(self) -> None:
@@ -94,6 +104,22 @@ class Watch:
         for reader in (self._reader, self._admin):
             if reader is not None:
                 reader.close()
+
+    def look(self, patience: float = PATIENCE) -> Look:
+        """All that is counted up to now; `patience` is how long the proxy waits for what is under way, in seconds."""
+        window = None if self._proxy is None else self._proxy.take(patience)
+        return Look(window, self._counted(), self._computed(), self._stored())
+
+    def costs(self, before: Look, after: Look, calls: int) -> Costs:
+        """What that many calls cost between two looks, one after the other."""
+        ran = statements.between(before.counted, after.counted)
+        return Costs(
+            calls=calls,
+            statements=ran if isinstance(ran, NotMeasured) else tuple(map(self._marked, ran)),
+            out_of_line=storage.between(before.stored, after.stored),
+            wire=wire(after.window, self._background),
+            cpu=processes.between(before.computed, after.computed),
+        )
 
     @contextmanager
     def calls(self, count: int = 0, *, told: Callable[[], object] | None = None) -> Iterator[Watched]:
@@ -103,21 +129,19 @@ class Watch:
         seconds, where it can be seen at all.
         """
         watched = Watched(count)
-        if self._proxy is not None:
-            self._proxy.take()
-        stored, counted, computed = self._stored(), self._counted(), self._computed()
+        before = self.look()
         yield watched
-        window = None if self._proxy is None else self._proxy.take()
-        cpu = processes.between(computed, self._computed())
-        ran = statements.between(counted, self._counted())
+        after = self.look()
         self.settle(told)
-        watched.costs = Costs(
-            calls=watched.calls,
-            statements=ran if isinstance(ran, NotMeasured) else tuple(map(self._marked, ran)),
-            out_of_line=storage.between(stored, self._stored()),
-            wire=wire(window, self._background),
-            cpu=cpu,
-        )
+        watched.costs = self.costs(before, after._replace(stored=self._stored()), watched.calls)
+
+    def idle(self, seconds: float) -> None:
+        """See what the target does while nobody calls it: from now on that is not what a call costs."""
+        before = self.look()
+        time.sleep(seconds)
+        after = self.look()
+        self._background |= after.window.kinds if after.window is not None else frozenset()
+        self._uncalled_is(statements.between(before.counted, after.counted))
 
     def settle(self, told: Callable[[], object] | None = None) -> None:
         """Wait until the target's sessions have told what they did, and see what it does meanwhile, uncalled.
@@ -129,9 +153,11 @@ class Watch:
             told()
         elif not isinstance(self._stored(), NotMeasured):
             time.sleep(storage.TOLD)
-            ran = statements.between(before, self._counted())
-            if not isinstance(ran, NotMeasured):
-                self._uncalled |= {one.fingerprint for one in ran}
+            self._uncalled_is(statements.between(before, self._counted()))
+
+    def _uncalled_is(self, ran: tuple[Statement, ...] | NotMeasured) -> None:
+        if not isinstance(ran, NotMeasured):
+            self._uncalled |= {one.fingerprint for one in ran}
 
     def _marked(self, one: Statement) -> Statement:
         uncalled = one.fingerprint in self._uncalled - statements.BOUNDS
@@ -139,12 +165,12 @@ class Watch:
 
     def _counted(self) -> statements.Look | NotMeasured:
         if self._reader is None or self._admin is None:
-            return NotMeasured(not_measured="statements", reason=_NO_DATABASE)
+            return NotMeasured(not_measured="statements", reason=NO_DATABASE)
         return statements.look(self._admin, self._reader.database)
 
     def _stored(self) -> storage.Look | NotMeasured:
         if self._reader is None:
-            return NotMeasured(not_measured="values out of line", reason=_NO_DATABASE)
+            return NotMeasured(not_measured="values out of line", reason=NO_DATABASE)
         return storage.look(self._reader)
 
     def _computed(self) -> processes.Look | NotMeasured:

@@ -96,6 +96,11 @@ class Plan(_Part):
         return sum(phase.seconds for phase in self.phases)
 
 
+def begun_file(result: Path) -> Path:
+    """Where a run says, shortly before its first phase, when that begins (seconds since 1970)."""
+    return result.with_suffix(".begun")
+
+
 def read(text: str) -> Plan:
     """A plan from its JSON.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from load.sessions.description import Run, Session, built_in, named, parse
 from load.sessions.judging import Judgement, Verdict
-from load.sessions.playing import Options, Outcome, Played, play
+from load.sessions.loading import Options
+from load.sessions.playing import Outcome, Played, play
 
 __all__ = [
     "Judgement",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 from load import seeding
 from load.arrivals import Gaps
 from load.errors import BadSession
-from load.gates import Gate
+from load.gates import ALONE, Count, Gate
 from load.scenarios import table
 from load.scenarios.plan import Phase
 from load.seeding import Description
@@ -76,8 +76,10 @@ class Run(_Part):
         if (self.ramp is None) != bool(self.phase) or (self.ramp is not None and self.gate):
             raise ValueError("a run has phases, with gates, or a ramp, whose steps have their own")
         names = [phase.name for phase in self.phase]
+        if ALONE in names:
+            raise ValueError(f"no phase is called {ALONE!r}: it stands for pops that are made alone beforehand")
         for gate in self.gate:
-            if gate.phase not in names:
+            if gate.phase not in names and not (isinstance(gate, Count) and gate.phase == ALONE):
                 raise ValueError(
                     f"the gate {str(gate)!r} is bound to no phase of the run: there are {', '.join(names)}"
                 )

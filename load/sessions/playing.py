@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -15,36 +14,24 @@ from conformance import preflight, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.profile import Profile
-from fixtures.postgres import open_server
 from load import gates, running, seeding
-from load.gates import Judged
+from load.gates import Count, Judged
+from load.probes.facts import NotMeasured
+from load.probes.watching import NO_DATABASE
 from load.running import Beat
 from load.scenarios.plan import Plan
 from load.scenarios.result import Result
 from load.seeding import Seeded
-from load.sessions import judging, ramp
+from load.sessions import counting, judging, loading, ramp
 from load.sessions.checking import Checking, Found, Queue
+from load.sessions.counting import Counted, Counter
 from load.sessions.description import Run, Session
 from load.sessions.judging import Judgement
+from load.sessions.loading import Options
 from load.sessions.ramp import Knee, Ramp, Step
 
 # Of a step in which the generator was disturbed.
 _TRIES = 2
-
-
-@dataclass(frozen=True)
-class Options:
-    """On what a session is played. Without `target` it is the embedded reference."""
-
-    target: str | None = None
-    profile: str | None = None
-    database_url: str | None = None
-    seed: int = 1
-
-    @property
-    def profile_name(self) -> str:
-        """The profile that was asked for, or the one that goes without saying."""
-        return self.profile or ("aihorde" if self.target else "reference")
 
 
 class Played(BaseModel):
@@ -60,6 +47,7 @@ class Played(BaseModel):
     witness: str | None
     unjudged: tuple[str, ...] = ()
     judgement: Judgement
+    counted: Counted | None = None
     # The name of the run whose ramp it is a step of.
     step_of: str | None = None
 
@@ -100,17 +88,23 @@ def play(
     profile = profiles.load(options.profile_name)
     runs: list[Played] = []
     knees: list[Knee] = []
-    with _target(options, profile) as target:
+    bound = [gate for run in session.run for gate in run.gate if isinstance(gate, Count)]
+    if options.target and not options.database_url:
+        # Before anything is waited for.
+        counting.check(bound, profile, NotMeasured(not_measured="counts", reason=NO_DATABASE), on_wire=False)
+    with loading.loaded(options, profile, on_wire=_on_wire(bound, profile)) as (target, counter):
         with Client(target.url, profile) as client, preflight.in_time(client):
             preflight.heartbeat_within(client, 0.0)
 
+        counter.get_ready()
+        counting.check(bound, profile, counter.seen, counter.on_wire)
         if found is not None:
             found(target)
 
         def play_one(run: Run, step_of: str | None = None) -> Played:
             if begun is not None:
                 begun(run)
-            played = _played(run, target, profile, options, heard).model_copy(update={"step_of": step_of})
+            played = _played(run, target, counter, profile, options, heard).model_copy(update={"step_of": step_of})
             runs.append(played)
             return played
 
@@ -142,18 +136,15 @@ def _climbed(run: Run, described: Ramp, play_one: Callable[[Run, str], Played]) 
                 break
 
 
-@contextmanager
-def _target(options: Options, profile: Profile) -> Iterator[targets.Target]:
-    if options.target:
-        yield targets.Target(options.target, options.database_url)
-        return
-    with open_server(options.database_url) as postgres, targets.embedded(profile, postgres) as target:
-        yield target
+def _on_wire(bound: Sequence[Count], profile: Profile) -> bool:
+    """Whether a gate wants what only the proxy counts, whose price is a part of every time."""
+    return any(gate.on_wire and not gate.optional and gate.binds(profile.name) for gate in bound)
 
 
 def _played(
-    run: Run, target: targets.Target, profile: Profile, options: Options, heard: Callable[[Beat], None] | None
-) -> Played:
+    run: Run, target: targets.Target, counter: Counter, profile: Profile, options: Options,
+    heard: Callable[[Beat], None] | None,
+) -> Played:  # fmt: skip
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         since = time.monotonic()
@@ -161,14 +152,14 @@ def _played(
         stood = None if queue is None else Queue(queue, since, time.monotonic())
         plan = _plan(run, target, options, folder, queue)
         checking = Checking(plan, profile, stood, kudos=run.kudos) if run.history else None
-        result = running.run(plan, run.workers, heard=heard)
+        result, counted = counter.run(plan, folder, lambda: running.run(plan, run.workers, heard=heard))
         found = checking.judge(result) if checking is not None else Found()
-    judged = gates.judge(run.gate, result, {})
+    judged = gates.judge(run.gate, result, counted.figures, profile.name)
     doubts = [*(["It was interrupted."] if result.interrupted else []), *found.unjudged]
     judgement = judging.judge(result.health, judged, [found.witness] if found.witness else [], doubts)
     return Played(
         run=run, result=result, queue=queue, gates=judged, operations=found.operations, witness=found.witness,
-        unjudged=tuple(doubts), judgement=judgement,
+        unjudged=tuple(doubts), judgement=judgement, counted=counted,
     )  # fmt: skip
 
 

@@ -26,7 +26,12 @@ _ANSWERS: dict[Answer, parts.Outcome] = {
     Answer.NO_VERDICT: "invalid",
 }
 _VERDICTS: dict[Verdict, parts.Outcome] = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.INVALID: "invalid"}
-_GATES: dict[str, parts.Outcome] = {"passed": "pass", "failed": "fail", "not measured": "invalid"}
+_GATES: dict[str, parts.Outcome] = {
+    "passed": "pass",
+    "failed": "fail",
+    "not measured": "invalid",
+    "left out": "recorded",
+}
 
 
 def tell(

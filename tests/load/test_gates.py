@@ -94,22 +94,47 @@ def test_errors_are_what_neither_the_scenario_nor_a_loaded_target_is_right_to_an
     assert none.verdict == "not measured"
 
 
+ALONE = 'phase = "alone"\ncount = "statements per empty pop"\n'
+SCANS = 'phase = "steady"\ncount = "scans per pop"\n'
+
+
 @pytest.mark.parametrize(
-    ("bound", "measured", "expected"),
-    [("exactly = 4", 4.0, "passed"), ("exactly = 4", 4.001, "failed"), ("at_most = 4", 4.0, "passed"),
-     ("at_most = 4", 5.0, "failed"), ("at_most = 4", None, "not measured")],
-)  # fmt: skip
-def test_a_count_is_exact(bound: str, measured: float | None, expected: str) -> None:
-    counts = {} if measured is None else {("steady", "statements of a pop"): measured}
-    assert verdict(f'phase = "steady"\ncount = "statements of a pop"\n{bound}', result(), counts).verdict == expected
+    ("text", "measured", "expected"),
+    [
+        (f"{ALONE}exactly = 4", 4.0, "passed"),
+        (f"{ALONE}exactly = 4", 4.001, "failed"),
+        (f"{ALONE}at_most = 4", 4.0, "passed"),
+        (f"{ALONE}exactly = 4", None, "not measured"),
+        (f"{ALONE}exactly = 4\noptional = true", None, "left out"),
+        (f"{ALONE}exactly = 4\noptional = true", 5.0, "failed"),
+        (f'{ALONE}exactly = 4\nprofile = "reference"', 5.0, "failed"),
+        (f'{ALONE}exactly = 4\nprofile = "aihorde"', 5.0, "left out"),
+        (f'{ALONE}exactly = 4\nprofile = "aihorde"', None, "left out"),
+        (f"{SCANS}at_most = 4", 4.0, "passed"),
+        (f"{SCANS}at_most = 4", 5.0, "failed"),
+        (f"{SCANS}at_most = 4", None, "not measured"),
+    ],
+)
+def test_a_count_binds_where_it_was_counted_and_is_never_passed_unseen(
+    text: str, measured: float | None, expected: str
+) -> None:
+    gate = GATE.validate_python(tomllib.loads(text))
+    assert isinstance(gate, gates.Count)
+    counts = {} if measured is None else {(gate.phase, gate.count): measured}
+    (judged,) = gates.judge([gate], result(), counts, "reference")
+    assert (judged.verdict, judged.measured) == (expected, measured)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         'phase = "steady"\nquantile = 1.0\nat_most_seconds = 1',
-        'phase = "steady"\ncount = "x"',
-        'phase = "steady"\ncount = "x"\nexactly = 1\nat_most = 2',
+        'phase = "alone"\ncount = "statements per empty pop"',
+        'phase = "alone"\ncount = "statements per empty pop"\nexactly = 1\nat_most = 2',
+        'phase = "alone"\ncount = "scans per pop"\nexactly = 1',
+        'phase = "steady"\ncount = "statements per empty pop"\nat_most = 1',
+        'phase = "steady"\ncount = "scans per pop"\nexactly = 1',
+        'phase = "steady"\ncount = "horses"\nat_most = 1',
         'phase = "steady"\nerror_ratio = 1.5',
         'phase = "steady"\nmaximum = 1',
         "quantile = 0.9\nat_most_seconds = 1",

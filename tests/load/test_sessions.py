@@ -64,6 +64,17 @@ def test_a_gate_is_bound_to_a_phase_that_there_is() -> None:
         sessions.parse(f'{RUN}gate = [{{ phase = "stead", error_ratio = 0.0 }}]', "mine")
 
 
+def test_a_count_of_pops_that_are_made_alone_is_bound_to_no_phase_of_the_run() -> None:
+    gated = 'gate = [{ phase = "alone", count = "statements per empty pop", exactly = 6 }]'
+    assert sessions.parse(f"{RUN}{gated}", "mine").run[0].gate
+    with pytest.raises(BadSession, match="no phase is called 'alone'"):
+        sessions.parse(RUN.replace("steady", "alone"), "mine")
+    with pytest.raises(BadSession, match=r"gate\.0.*no 'horses' is counted"):
+        sessions.parse(f"{RUN}{gated.replace('statements per empty pop', 'horses')}", "mine")
+    with pytest.raises(BadSession, match=r"bound to no phase"):
+        sessions.parse(f'{RUN}gate = [{{ phase = "alone", error_ratio = 0.0 }}]', "mine")
+
+
 def test_a_scenario_that_wants_a_queue_is_given_one() -> None:
     with pytest.raises(BadSession, match="wants a queue"):
         sessions.parse(RUN.replace("pop-scan", "head-of-line"), "mine")
