@@ -40,6 +40,10 @@ Half = Literal["chat", "text", "both"]
 Mark = Literal["alone", "slow"]
 
 
+# Counts up when a requirement is added, reworded or asks for something else; what it says is known by its hash.
+VERSION = "1"
+
+
 class Requirement(BaseModel):
     """One row of the specification: a statement that a conformant server makes true."""
 

@@ -19,7 +19,7 @@ from conformance.errors import Exit, NothingMatches, Situation
 from conformance.stories import planted
 from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
-from reports import junit, load, slowest, terminal, write
+from reports import junit, known, load, slowest, terminal, write
 from reports.errors import ReportError
 from reports.model import CheckResult, Report
 
@@ -71,6 +71,10 @@ def run_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="A SHOULD that fails makes the target not conformant.")
     ] = False,
+    known_failures: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of failures that are known, each with reason, link and expiry date."),
+    ] = None,
     fault: Fault = None,
 ) -> None:
     """Judge a server and write report.json and junit.xml."""
@@ -78,15 +82,21 @@ def run_command(
         patterns=tuple(patterns or ()), target=target, profile=profile, database_url=database_url,
         database_proxy=database_proxy, baseline=baseline,
         migration=migration, seed=seed, explore=explore, strict=strict, fault=fault,
+        known_failures=known.load(known_failures) if known_failures else (),
     )  # fmt: skip
     # A run may take minutes: what cannot be written afterwards is better said before.
     write.check_writable(out)
     with _progress() as told:
-        report = run.run(replace(options, on_result=told))
-    written = write.write_report(report, out)
-    junit.write_junit(report, out)
+        report = run.run(replace(options, on_result=told, on_begin=lambda report: _write(report, out)))
+    written = _write(report, out)
     _summarise(report, written)
     raise typer.Exit(report.exit_code)
+
+
+def _write(report: Report, out: Path) -> Path:
+    written = write.write_report(report, out)
+    junit.write_junit(report, out)
+    return written
 
 
 @contextmanager

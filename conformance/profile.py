@@ -29,6 +29,7 @@ from pydantic import (
 
 from conformance.catalogue import CAPABILITIES, Capability
 from conformance.errors import BadProfile, UnknownProfile
+from reports.model import sha256_of
 
 BASE = "aihorde"
 
@@ -325,6 +326,11 @@ class Profile(_Part):
         """This profile with the two files that the migration's suite runs, and the capability for it."""
         update = {"migration": self.migration.model_copy(update={"baseline": baseline, "file": file})}
         return self.model_copy(update=update).with_capabilities("migration")
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all that it says, however its file says it."""
+        return sha256_of(self.model_dump(mode="json") | {"capabilities": sorted(self.capabilities)})
 
     def route(self, operation: str, **ids: str) -> tuple[str, str]:
         """The method and the path, base path included, of an operation."""

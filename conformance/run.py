@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import platform
 import re
 import secrets
 import tempfile
@@ -28,6 +30,7 @@ from conformance.stage import Cast, Resources
 from fixtures import faults
 from fixtures.postgres import Server, open_server
 from reports import model
+from reports.known import KnownFailure
 
 if TYPE_CHECKING:
     from conformance.database import Database
@@ -50,7 +53,9 @@ class Options:
     explore: bool = False
     strict: bool = False
     fault: str | None = None
+    known_failures: tuple[KnownFailure, ...] = ()
     on_result: Callable[[str, model.CheckResult], None] | None = None
+    on_begin: Callable[[model.Report], object] | None = None
 
     @property
     def profile_name(self) -> str:
@@ -135,6 +140,8 @@ def run(options: Options) -> model.Report:
     check_declared(selected, profile)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     begun, started = datetime.now(UTC), time.monotonic()
+    if options.on_begin is not None:
+        options.on_begin(_unfinished(options, profile, selected, seed, begun))
     aborted: str | None = None
     outcomes = plugin.Outcomes()
     url = options.target or ""
@@ -168,17 +175,51 @@ def run(options: Options) -> model.Report:
             outcomes = judge(resources, set(), started)
         else:
             outcomes = judge(resources, selected, started, options.on_result, casts)
+    return _report(options, profile, rows(selected, profile, outcomes, aborted), seed, begun, url, aborted)
+
+
+def _report(
+    options: Options, profile: Profile, rows: list[model.RequirementResult], seed: int, begun: datetime, url: str,
+    aborted: str | None,
+) -> model.Report:  # fmt: skip
     kind: Literal["embedded", "url"] = "url" if options.target else "embedded"
     return model.Report(
         harness=model.Harness(name="horde-conformance", version=version("horde-conformance")),
-        target=model.Target(url=url, kind=kind, profile=profile.name, fault=options.fault),
+        catalogue=model.Catalogue(
+            version=catalogue.VERSION,
+            sha256=model.catalogue_sha256(r.model_dump() for r in catalogue.requirements().values()),
+        ),
+        environment=model.Environment(
+            python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
+            cores=os.cpu_count(),
+        ),
+        target=model.Target(
+            url=url, kind=kind, profile=profile.name, profile_sha256=profile.sha256, fault=options.fault
+        ),
         started_at=begun,
         ended_at=datetime.now(UTC),
         seed=seed,
         strict=options.strict,
         selection=model.Selection(patterns=list(options.patterns), capabilities=sorted(profile.capabilities)),
-        requirements=rows(selected, profile, outcomes, aborted),
+        denominator=denominator(catalogue.select(options.patterns), profile),
+        known_failures=list(options.known_failures),
+        requirements=rows,
         aborted=aborted,
+    )  # fmt: skip
+
+
+def denominator(selected: set[str], profile: Profile) -> list[str]:
+    """The selected ids that the target declares, in the catalogue's order."""
+    every = catalogue.requirements().values()
+    return [r.id for r in every if r.id in selected and r.declared(profile.capabilities)]
+
+
+def _unfinished(options: Options, profile: Profile, selected: set[str], seed: int, begun: datetime) -> model.Report:
+    """What stands for the run until it ends, so that one which is killed leaves no older verdict behind."""
+    aborted = "The run did not come to its end: it was stopped or killed."
+    nothing = plugin.Outcomes(checked=set(denominator(selected, profile)))
+    return _report(
+        options, profile, rows(selected, profile, nothing, aborted), seed, begun, options.target or "", aborted
     )
 
 

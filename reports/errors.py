@@ -26,13 +26,14 @@ class UnreadableReport(ReportError):
 
 
 class MismatchedVersion(ReportError):
-    """The file is a report of another schema version."""
+    """The file is a report of a schema version that is not known here, or of none."""
 
     def __init__(self, path: Path, found: object, known: str) -> None:
-        super().__init__(f"{path} has schema version {found!r}, this program reads {known!r}.")
+        said = "names no schema version" if found is None else f"has schema version {found!r}"
+        super().__init__(f"{path} {said}, this program reads up to {known!r}.")
         self.path = path
 
-    hint = "Use the release of horde-conformance that wrote it."
+    hint = "Give the report.json of a run; if it is one, use the release of horde-conformance that wrote it, or newer."
 
 
 class AlteredReport(ReportError):
@@ -40,6 +41,16 @@ class AlteredReport(ReportError):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         super().__init__(f"{path} was altered: {', '.join(names)} do not follow from its rows.")
+        self.path = path
+
+
+class BadKnownFailures(ReportError):
+    """The file of known failures is missing, or an entry of it lacks something."""
+
+    hint = "Each [[failure]] has an id, a reason, a link and a day `expires`, as in `expires = 2026-12-31`."
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} is no file of known failures: {why}.")
         self.path = path
 
 

@@ -2,68 +2,49 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import Any, Literal
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    JsonValue,
     NonNegativeFloat,
     NonNegativeInt,
+    PositiveInt,
     computed_field,
     field_validator,
     model_validator,
 )
 
+from reports import known
+from reports.evidence import Evidence
+from reports.known import Expectation, KnownFailure
 from reports.redact import without_keys
+from reports.values import Frozen, Headers, Notes
+from reports.values import Text as Text  # noqa: PLC0414 - the load report is made of it too
 
-SCHEMA_VERSION: Literal["1"] = "1"
+SCHEMA_VERSION: Literal["2"] = "2"
+READABLE: tuple[str, ...] = ("1", SCHEMA_VERSION)
 
 Level = Literal["MUST", "SHOULD", "INFO"]
 Basis = Literal["adr", "text", "chosen"]
 Half = Literal["chat", "text", "both"]
 CheckVerdict = Literal["passed", "failed", "could_not_run"]
 RequirementVerdict = Literal["passed", "failed", "could_not_run", "not_declared", "not_selected", "no_check_yet"]
-RunVerdict = Literal["conformant", "conformant so far", "not conformant", "nothing judged"]
+RunVerdict = Literal["conformant", "conformant so far", "not conformant, as known", "not conformant", "nothing judged"]
 
 
-def _storable(value: Any) -> Any:
-    """Return a value that JSON in UTF-8 can hold: no lone surrogates, no NaN, no foreign types.
-
-    What a target sends reaches notes and reasons; an escape there is better than no report at all.
-    """
-    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, Mapping):
-        return {_storable(str(key)): _storable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_storable(item) for item in value]
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-Text = Annotated[str, BeforeValidator(_storable)]
-Notes = Annotated[dict[str, JsonValue], BeforeValidator(_storable)]
-Headers = Annotated[dict[str, str], BeforeValidator(_storable)]
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Exchange(_Frozen):
+class Exchange(Frozen):
     """One HTTP request and its answer, as the client saw them.
 
-    `started` is in seconds since the start of the run. Without an answer `status` is None, and `error`
-    says why.
+    `started` is in seconds since the start of the run, `operation` the profile's name of the call. Without an answer
+    `status` is None, and `error` says why.
     """
 
     actor: Text
+    operation: Text = ""
     method: Text
     url: Text
     request_headers: Headers = {}
@@ -76,14 +57,15 @@ class Exchange(_Frozen):
     error: Text | None = None
 
 
-class CheckResult(_Frozen):
+class CheckResult(Frozen):
     """One check (a test): its verdict, what it recorded, and the exchanges that are its evidence.
 
     `waited` are those of its seconds in which at least one of its `calls` was under way. `again` says why it was run
-    once more; all else is of the second run then.
+    once more; all else is of the second run then. `story` is the check's sentence; only a failed check has `evidence`.
     """
 
     name: Text
+    story: Text = ""
     verdict: CheckVerdict
     reason: Text | None = None
     seconds: NonNegativeFloat
@@ -92,6 +74,7 @@ class CheckResult(_Frozen):
     again: Text | None = None
     notes: Notes = {}
     exchanges: list[Exchange] = []
+    evidence: Evidence | None = None
 
 
 def requirement_verdict(checks: Sequence[CheckResult]) -> tuple[RequirementVerdict, str | None]:
@@ -113,8 +96,11 @@ def _reason(check: CheckResult, *, alone: bool) -> str:
     return reason if alone else f"{check.name}: {reason}"
 
 
-class RequirementResult(_Frozen):
-    """One row of the catalogue as this run saw it; for an INFO row `passed` means recorded."""
+class RequirementResult(Frozen):
+    """One row of the catalogue as this run saw it; for an INFO row `passed` means recorded.
+
+    `record` holds the sentences of the decision record that it serves.
+    """
 
     id: str
     area: str
@@ -124,6 +110,7 @@ class RequirementResult(_Frozen):
     statement: str
     capabilities: list[str] = []
     marks: list[str] = []
+    record: list[str] = []
     verdict: RequirementVerdict
     reason: Text | None = None
     checks: list[CheckResult] = []
@@ -140,30 +127,63 @@ class RequirementResult(_Frozen):
         return self
 
 
-class Harness(_Frozen):
+class Harness(Frozen):
     """The program that judged."""
 
     name: str
     version: str
 
 
-class Target(_Frozen):
-    """What was judged; `fault` names the fault put into the embedded reference, if any."""
+class Target(Frozen):
+    """What was judged; `fault` names the fault put into the embedded reference, if any.
+
+    `profile_sha256` is of the profile with all that it inherits and that options changed; None: not known.
+    """
 
     url: Text
     kind: Literal["embedded", "url"]
     profile: str
+    profile_sha256: str | None = None
     fault: str | None = None
 
 
-class Selection(_Frozen):
+class Catalogue(Frozen):
+    """The catalogue of requirements that was judged by: its version, and `catalogue_sha256` of its rows."""
+
+    version: str
+    sha256: str
+
+
+_WORDED = ("id", "level", "basis", "half", "capabilities", "marks", "statement")
+
+
+def catalogue_sha256(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the hash of what a catalogue says: of its rows, in their order, how they are worded and what they need."""
+    said = [{name: row[name] for name in _WORDED} for row in rows]
+    return sha256_of(said)
+
+
+def sha256_of(value: Any) -> str:
+    """Return the hash of a JSON value, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class Environment(Frozen):
+    """Where the harness ran."""
+
+    python: str
+    system: str
+    cores: PositiveInt | None = None
+
+
+class Selection(Frozen):
     """What was asked for: id patterns (none: all) and the capabilities that the target declares."""
 
     patterns: list[str] = []
     capabilities: list[str] = []
 
 
-class Counts(_Frozen):
+class Counts(Frozen):
     """Rows by outcome; `ran = passed + failed`, `selected = ran + could_not_run`.
 
     The last three stand outside the denominator. All but `selected` and `ran` add up to the catalogue's rows.
@@ -195,21 +215,27 @@ def count(verdicts: Sequence[RequirementVerdict]) -> Counts:
     )
 
 
-class Report(_Frozen):
+class Report(Frozen):
     """One run. `counts`, `verdict` and `exit_code` follow from the rows and are never given.
 
     `aborted` is the reason why nothing was judged, so no row of an aborted run passed or failed.
-    API keys that stand in any `apikey` header are taken out of every row.
+    API keys that stand in any `apikey` header are taken out of every row. `denominator` are the selected ids
+    that the target declares, fixed before the first request; only rows without a check yet are taken out of it later.
+    What is None was not known to the version that wrote the report.
     """
 
-    schema_version: Literal["1"] = SCHEMA_VERSION
+    schema_version: Literal["2"] = SCHEMA_VERSION
     harness: Harness
+    catalogue: Catalogue | None = None
+    environment: Environment | None = None
     target: Target
     started_at: AwareDatetime
     ended_at: AwareDatetime
     seed: int
     strict: bool = False
     selection: Selection = Selection()
+    denominator: list[str] | None = None
+    known_failures: list[KnownFailure] = []
     requirements: list[RequirementResult]
     aborted: Text | None = None
 
@@ -226,6 +252,13 @@ class Report(_Frozen):
             raise ValueError(f"rows given twice: {', '.join(twice)}")
         if self.aborted is not None and self.counts.ran:
             raise ValueError("an aborted run judged nothing, but rows passed or failed")
+        judged = [row.id for row in self.requirements if row.verdict not in ("not_declared", "not_selected")]
+        if self.denominator is not None and sorted(self.denominator) != sorted(judged):
+            odd = ", ".join(sorted(set(self.denominator) ^ set(judged))[:5])
+            raise ValueError(f"the denominator is not what the rows judge: {odd}")
+        rows = (row.model_dump() for row in self.requirements)
+        if self.catalogue is not None and self.catalogue.sha256 != catalogue_sha256(rows):
+            raise ValueError("the rows are not worded as the catalogue whose hash the report gives")
         return self
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator on a property
@@ -236,28 +269,41 @@ class Report(_Frozen):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
+    def expectations(self) -> list[Expectation]:
+        """What became of each known failure, in the file's order."""
+        rows = {row.id: row for row in self.requirements}
+        return known.held(self.known_failures, rows, self.started_at.astimezone(UTC).date())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
     def verdict(self) -> RunVerdict:
         """The run's verdict; what nobody checked or selected keeps it from being more than "so far"."""
         judged = [row for row in self.requirements if row.level != "INFO"]
         if self.aborted is not None or not any(row.verdict in ("passed", "failed") for row in judged):
             return "nothing judged"
-        if any(self.counts_against(row) for row in judged):
-            return "not conformant"
+        if against := [row for row in judged if self.counts_against(row)]:
+            expectations = self.expectations
+            excused = all(known.excuses(expectations, row) for row in against)
+            return "not conformant, as known" if excused else "not conformant"
         if self.counts.no_check_yet or self.counts.not_selected:
             return "conformant so far"
         return "conformant"
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def exit_code(self) -> Literal[0, 1, 3]:
-        """The console command's exit code: 0 conformant (so far), 1 not conformant, 3 nothing judged."""
-        match self.verdict:
-            case "nothing judged":
-                return 3
-            case "not conformant":
-                return 1
-            case _:
-                return 0
+    def exit_code(self) -> Literal[0, 1, 3, 4]:
+        """The console command's exit code, the first that applies.
+
+        3 nothing judged; 1 a failure that no known failure names; 4 an entry of the known failures is in error;
+        0 conformant (so far), or not conformant as known.
+        """
+        if self.verdict == "nothing judged":
+            return 3
+        expectations = self.expectations
+        against = [row for row in self.requirements if self.counts_against(row)]
+        if not all(known.names(expectations, row) for row in against):
+            return 1
+        return 0 if all(one.met in known.RIGHT for one in expectations) else 4
 
     def counts_against(self, row: RequirementResult) -> bool:
         """Say whether this row alone makes the target not conformant.

@@ -53,7 +53,7 @@ def test_the_file_says_what_follows_from_its_rows(make: Maker, tmp_path: Path) -
         "not_selected": 1,
         "no_check_yet": 3,
     }
-    assert (written["verdict"], written["exit_code"], written["schema_version"]) == ("not conformant", 1, "1")
+    assert (written["verdict"], written["exit_code"], written["schema_version"]) == ("not conformant", 1, "2")
 
 
 def test_the_schema_refuses_what_the_model_does_not_know(make: Maker) -> None:
@@ -91,8 +91,9 @@ def test_a_folder_that_cannot_be_written_is_a_named_situation(make: Maker, tmp_p
         (b"[" * 100_000, UnreadableReport, "no JSON"),
         (b"[]", UnreadableReport, "no JSON object"),
         (b'{"schema_version": "1"}', UnreadableReport, "harness"),
-        (b"{}", MismatchedVersion, "None"),
-        (b'{"schema_version": "2"}', MismatchedVersion, "'2'"),
+        (b"{}", MismatchedVersion, "names no schema version"),
+        (b'{"schema_version": "2"}', UnreadableReport, "harness"),
+        (b'{"schema_version": "3"}', MismatchedVersion, "'3'"),
     ],
 )
 def test_what_is_no_report_is_a_named_situation(
