@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from reports import known
 from reports.model import RequirementResult, count
-from reports.text import closing_line, exchange_line, one_line, visible
+from reports.problems import problems
+from reports.text import closing_line, compact, exchange_line, one_line, verdict_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +24,11 @@ SHOWN_FAILURES = 8
 SHOWN_EXCHANGES = 3
 REASON_LENGTH = 400
 
-_LEVELS = ("MUST", "SHOULD", "INFO")
 _COLUMNS = ("passed", "failed", "could_not_run", "not_declared", "not_selected", "no_check_yet")
 _VERDICT_STYLES = {
     "conformant": "bold green",
     "conformant so far": "bold green",
+    "not conformant, as known": "bold yellow",
     "not conformant": "bold red",
     "nothing judged": "bold yellow",
 }
@@ -50,9 +52,15 @@ def print_summary(report: Report, console: Console | None = None, *, written: Pa
             out.line(line)
         _print_ids(report, out)
         _print_repeated(report, out)
+    for one in report.expectations:
+        right = one.met in known.RIGHT
+        out.line(
+            f"known failure{'' if right else ' in error'}: {one_line(one.sentence, REASON_LENGTH)}",
+            "dim" if right else "bold red",
+        )
     if written is not None:
         out.line(f"every exchange of what failed, and the rest: {written}", "dim")
-    out.line(f"verdict: {_verdict(report)}", _VERDICT_STYLES[report.verdict])
+    out.line(f"verdict: {verdict_line(report)}", _VERDICT_STYLES[report.verdict])
     out.line(closing_line(report.counts))
 
 
@@ -80,16 +88,16 @@ def _heading(report: Report) -> str:
 
 
 def _print_problems(report: Report, out: _Printer) -> None:
-    rows = [row for row in report.requirements if row.verdict in ("failed", "could_not_run")]
-    rows.sort(key=lambda row: (not report.counts_against(row), _LEVELS.index(row.level), row.verdict != "failed"))
+    rows = problems(report)
     for row in rows[:SHOWN_FAILURES]:
         _print_problem(row, report, out)
     if hidden := rows[SHOWN_FAILURES:]:
-        out.line(f"and {len(hidden)} more: {_compact(hidden)}", "red")
+        out.line(f"and {len(hidden)} more: {compact(row.id for row in hidden)}", "red")
 
 
 def _print_problem(row: RequirementResult, report: Report, out: _Printer) -> None:
     counted = "" if report.counts_against(row) else " (not counted)"
+    counted += " (known)" if known.excuses(report.expectations, row) else ""
     style = "red" if report.counts_against(row) else "yellow"
     out.line(
         f"{row.id}  {row.level}  {row.verdict.replace('_', ' ')}{counted}  {one_line(row.statement, 200)}",
@@ -123,7 +131,7 @@ def _print_ids(report: Report, out: _Printer) -> None:
     for verdict in ("no_check_yet", "not_declared"):
         rows = [row for row in report.requirements if row.verdict == verdict]
         if rows:
-            out.line(f"{verdict.replace('_', ' ')} ({len(rows)}): {_compact(rows)}", "dim")
+            out.line(f"{verdict.replace('_', ' ')} ({len(rows)}): {compact(row.id for row in rows)}", "dim")
 
 
 def _print_repeated(report: Report, out: _Printer) -> None:
@@ -133,30 +141,6 @@ def _print_repeated(report: Report, out: _Printer) -> None:
                 out.line(f"{row.id} was run once more ({check.name}): {one_line(check.again, REASON_LENGTH)}", "yellow")
 
 
-def _compact(rows: list[RequirementResult]) -> str:
-    """Return ids by area, numbers only after the first: `REQ-01 02 05, POP-19`."""
-    areas = (" ".join([first.id, *(row.id.rpartition("-")[2] for row in rest)]) for _, (first, *rest) in _by_area(rows))
-    return visible(", ".join(areas))
-
-
 def _by_area(rows: list[RequirementResult]) -> Iterator[tuple[str, list[RequirementResult]]]:
     for area, members in groupby(rows, key=lambda row: row.area):
         yield area, list(members)
-
-
-def _verdict(report: Report) -> str:
-    unchecked = report.counts.no_check_yet
-    match report.verdict:
-        case "conformant so far" if unchecked:
-            return f"conformant so far: {_requirements(unchecked, 'has', 'have')} no check yet"
-        case "conformant so far":
-            return f"conformant so far: {_requirements(report.counts.not_selected, 'was', 'were')} not selected"
-        case "not conformant":
-            against = sum(report.counts_against(row) for row in report.requirements)
-            return f"not conformant: {_requirements(against, '', '')}failed or could not run"
-        case other:
-            return other
-
-
-def _requirements(number: int, verb_of_one: str, verb_of_many: str) -> str:
-    return f"1 requirement {verb_of_one}" if number == 1 else f"{number} requirements {verb_of_many}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reports.model import Counts, Exchange
+    from collections.abc import Iterable
+
+    from reports.model import Counts, Exchange, Report
 
 # What XML 1.0 cannot hold, and what moves a terminal's cursor or colours: C0 save tab and newline, DEL, C1,
 # surrogates, the two non-characters; and the marks that reverse the direction of text.
@@ -44,3 +47,31 @@ def closing_line(counts: Counts) -> str:
         f"selected {counts.selected} / ran {counts.ran} / passed {counts.passed} / failed {counts.failed} / "
         f"could not run {counts.could_not_run}"
     )
+
+
+def compact(ids: Iterable[str]) -> str:
+    """Return ids by area, numbers only after the first: `REQ-01 02 05, POP-19`."""
+    areas = groupby(ids, key=lambda id: id.partition("-")[0])
+    told = (" ".join([first, *(id.rpartition("-")[2] for id in rest)]) for _, (first, *rest) in areas)
+    return visible(", ".join(told))
+
+
+def verdict_line(report: Report) -> str:
+    """Return the verdict with what it rests on."""
+    unchecked = report.counts.no_check_yet
+    against = sum(report.counts_against(row) for row in report.requirements)
+    match report.verdict:
+        case "conformant so far" if unchecked:
+            return f"conformant so far: {_requirements(unchecked, 'has', 'have')} no check yet"
+        case "conformant so far":
+            return f"conformant so far: {_requirements(report.counts.not_selected, 'was', 'were')} not selected"
+        case "not conformant":
+            return f"not conformant: {_requirements(against, '', '')}failed or could not run"
+        case "not conformant, as known":
+            return f"not conformant, as known: {_requirements(against, '', '')}failed, each a known failure"
+        case other:
+            return other
+
+
+def _requirements(number: int, verb_of_one: str, verb_of_many: str) -> str:
+    return f"1 requirement {verb_of_one}" if number == 1 else f"{number} requirements {verb_of_many}"
