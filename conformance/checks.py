@@ -15,11 +15,15 @@ MARK = "requirement"
 
 
 class Broken(AssertionError):
-    """Of the requirements that one check judges this one is broken; the others held as far as the check went."""
+    """Of the requirements that one check judges this one is broken.
 
-    def __init__(self, requirement: str, sentence: str) -> None:
+    `others_judged`: the check went far enough to say that the others held; where it did not, it says nothing of them.
+    """
+
+    def __init__(self, requirement: str, sentence: str, *, others_judged: bool = True) -> None:
         super().__init__(sentence)
         self.requirement = requirement
+        self.others_judged = others_judged
 
 
 def check(*requirements: str, both: bool = False, half: str = "chat") -> Callable[[F], F]:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -181,8 +180,12 @@ class VerdictPlugin:
         error = call.excinfo.value if call.excinfo else None
         stage = item.stash.get(STAGE, None)
         exchanges = self.resources.client.recorder.take()
+        broken = _broken(error, item)
         for id in self._wanted(item):
-            verdict, reason = _verdict(None if _spares(error, id, item) else error)
+            spared = broken is not None and broken.requirement != id
+            if broken is not None and spared and not broken.others_judged:
+                continue
+            verdict, reason = _verdict(None if spared else error)
             result = model.CheckResult(
                 name=item.name,
                 verdict=verdict,
@@ -250,10 +253,11 @@ def _waited(exchanges: Sequence[Exchange]) -> float:
     return waited
 
 
-def _spares(error: BaseException | None, id: str, item: pytest.Item) -> bool:
-    """Whether the error names another of the check's requirements as the broken one."""
-    judged = {requirement.id for requirement in _judged(item)}
-    return isinstance(error, Broken) and error.requirement in judged - {id}
+def _broken(error: BaseException | None, item: pytest.Item) -> Broken | None:
+    """The error, where it names one of the check's requirements as the broken one."""
+    if isinstance(error, Broken) and any(error.requirement == requirement.id for requirement in _judged(item)):
+        return error
+    return None
 
 
 def _alone(item: pytest.Item) -> bool:

@@ -160,6 +160,12 @@ def test_of_several_requirements_the_broken_one_fails_and_no_other(run: Run) -> 
     assert outcomes.results["ACC-06"][0].reason == "paid twice"
 
 
+def test_a_check_that_was_cut_short_says_nothing_of_the_requirements_that_it_did_not_come_to(run: Run) -> None:
+    outcomes = run(SHARED.format(end='raise Broken("ACC-06", "paid twice", others_judged=False)'))
+    assert verdicts(outcomes) == {"ACC-06": ["failed"]}
+    assert outcomes.checked >= {"FAM-05", "ACC-06"}
+
+
 @pytest.mark.parametrize(
     ("end", "verdict"),
     [
