@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis.configuration import set_hypothesis_home_dir
