@@ -63,6 +63,11 @@ class Counted(Fact):
         return found
 
     @property
+    def on_wire(self) -> bool:
+        """Whether the counting proxy stood between."""
+        return any(not isinstance(one.costs.wire, NotMeasured) for one in self.phases)
+
+    @property
     def not_measured(self) -> list[NotMeasured]:
         """What could not be had, each once."""
         facts = [one for one in (self.alone, self.samples) if isinstance(one, NotMeasured)]

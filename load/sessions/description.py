@@ -16,7 +16,7 @@ from load.gates import ALONE, Count, Gate
 from load.scenarios import table
 from load.scenarios.plan import Phase
 from load.seeding import Description
-from load.sessions.ramp import Ramp
+from load.sessions.ramp import Ramp, step_name
 
 
 class _Part(BaseModel):
@@ -67,7 +67,7 @@ class Run(_Part):
     def step(self, ramp: int, rate: float) -> Run:
         """The run that is one step of its ramp."""
         assert self.ramp is not None
-        name = f"{self.name}, ramp {ramp + 1}, {rate:g} a second"
+        name = step_name(self.name, ramp, rate)
         update = {"name": name, "phase": self.ramp.phases(rate), "gate": self.ramp.gates, "ramp": None}
         return self.model_copy(update=update)
 

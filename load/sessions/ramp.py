@@ -124,6 +124,11 @@ class Knee(_Part):
         return f"the knee is {self.best:g} a second, between {low} and {self.broke:g} ({over})"
 
 
+def step_name(run: str, ramp: int, rate: float) -> str:
+    """What the run is called that is one step of a ramp."""
+    return f"{run}, ramp {ramp + 1}, {rate:g} a second"
+
+
 def lines(made: Knee) -> Iterator[str]:
     """A knee and its steps for a terminal."""
     yield f"{made.run}: {made.sentence}"
@@ -165,7 +170,7 @@ def _answered_late(result: Result, judged: Sequence[Judged]) -> bool:
     if not only_held_back(result.health):
         return False
     tails = [gate.gate for gate in judged if isinstance(gate.gate, Quantile)]
-    fresh = gates.judge([tail.model_copy(update={"series": "service"}) for tail in tails], result, {})
+    fresh = gates.judge([tail.model_copy(update={"series": "service"}) for tail in tails], result)
     return any(gate.verdict == "failed" for gate in fresh)
 
 

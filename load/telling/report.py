@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from load.duet import Head, Round
 from load.duet import Verdict as DuetVerdict
+from load.gates import Count
 from load.sessions import Outcome, Played, Verdict
 from load.sessions.ramp import Knee
 from load.statistics import Answer, Comparison
+from load.telling.climbing import told_knees, told_step
 from load.telling.running import told_run
 from reports.measured import parts
 from reports.measured.model import DUET, LoadReport
@@ -62,22 +64,34 @@ def tell(
     told = [
         finding
         for played, run in zip(outcome.runs, runs, strict=True)
-        for finding in (_findings(played, run) if played.step_of is None else _recorded(_findings(played, run)))
+        for finding in (_findings(played, run) if played.step_of is None else _of_step(played, run))
     ]
-    told += [_knee(knee, outcome, runs) for knee in outcome.knees]
+    knees = tuple(told_knees(outcome.knees, runs))
+    told += [_knee(knee, shown) for knee, shown in zip(outcome.knees, knees, strict=True)]
     urls = dict.fromkeys(played.result.plan.url for played in outcome.runs)
     return LoadReport(
         harness=_harness(), title=title or f"Load session: {outcome.session.sentence}", command=command,
         seed=outcome.seed, started_at=started_at, ended_at=datetime.now(UTC), machine=machine, database=database,
         targets=tuple(Target(address=url, profile=outcome.profile) for url in urls), findings=(*told, *findings),
-        runs=runs, amplification=tuple(amplification), sweeps=tuple(sweeps), tables=tuple(tables),
-        unmeasured=tuple(unmeasured),
+        runs=runs, knees=knees, amplification=tuple(amplification), sweeps=tuple(sweeps), tables=tuple(tables),
+        unmeasured=tuple(dict.fromkeys([*unmeasured, *_unmeasured(outcome)])),
     )  # fmt: skip
 
 
 def _run(played: Played, place: int, started_at: datetime) -> Run:
-    remarks = played.queue.remarks if played.queue else ()
-    return told_run(played.result, played.run.name, place, since=started_at.timestamp(), remarks=remarks)
+    remarks = list(played.queue.remarks if played.queue else ())
+    if played.counted is not None and played.counted.on_wire:
+        remarks.append("The counting proxy stands between server and database: every time is its own as well.")
+    return told_run(
+        played.result, played.run.name, place, since=started_at.timestamp(), remarks=remarks, counted=played.counted
+    )
+
+
+def _unmeasured(outcome: Outcome) -> Iterator[str]:
+    """What could not be counted; the same reason of several runs is told once."""
+    for played in outcome.runs:
+        if played.counted is not None:
+            yield from map(str, played.counted.not_measured)
 
 
 def _findings(played: Played, run: Run) -> Iterator[Finding]:
@@ -99,22 +113,23 @@ def _findings(played: Played, run: Run) -> Iterator[Finding]:
     if not doubts:
         yield _finding(f"{name}: the generator", "generator", "pass", "The generator kept all its limits.", rows, run)
     for gate in played.gates:
-        yield _finding(f"{name}: gate", "gate", _GATES[gate.verdict], gate.sentence, operations, run)
+        rests_on = f"{run.slug}-counts" if isinstance(gate.gate, Count) and run.counts else operations
+        yield _finding(f"{name}: gate", "gate", _GATES[gate.verdict], gate.sentence, rests_on, run)
 
 
-def _recorded(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """What was found in a step of a ramp, which decides by itself nothing: a ramp goes on until something breaks."""
-    for finding in findings:
-        yield finding.model_copy(update={"outcome": "recorded"})
+def _of_step(played: Played, run: Run) -> Iterator[Finding]:
+    """The verdict on a step of a ramp, and what it rests on."""
+    yield told_step(played, run)
+    for finding in _findings(played, run):
+        yield finding.model_copy(update={"decides": False})
 
 
-def _knee(knee: Knee, outcome: Outcome, runs: Sequence[Run]) -> Finding:
-    """The verdict on a ramp, on the rows of its last step."""
-    steps = [run for played, run in zip(outcome.runs, runs, strict=True) if played.step_of == knee.run]
-    said = "; ".join([knee.sentence, *knee.judgement.reasons])
+def _knee(knee: Knee, shown: parts.Knee) -> Finding:
+    """The verdict on a ramp, on the rows of its steps."""
+    said = " ".join([shown.sentence, *knee.judgement.reasons])
     return Finding(
-        name=f"{knee.run}: the knee", kind="figure", outcome=_VERDICTS[knee.judgement.verdict],
-        sentence=f"{said[:1].upper()}{said[1:].rstrip('.')}.", rows=f"{steps[-1].slug}-operations", run=None,
+        name=f"{knee.run}: the knee", kind="figure", outcome=_VERDICTS[knee.judgement.verdict], sentence=said,
+        rows=shown.slug,
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from load.recording import EXPECTED, Counts, Histogram, Outcome, Second
 from load.scenarios.plan import Plan
 from load.scenarios.result import Result
 from load.scenarios.table import named
+from load.sessions.counting import Counted
+from load.telling.counting import told_counts, told_sessions, told_statements
 from load.telling.generator import checks
 from reports.measured.parts import Moment, Operation, Phase, Quantiles, Run
 
@@ -20,8 +22,9 @@ _MICROSECONDS = 1e6
 
 
 def told_run(
-    result: Result, name: str, place: int = 1, *, since: float | None = None, remarks: Sequence[str] = ()
-) -> Run:
+    result: Result, name: str, place: int = 1, *, since: float | None = None, remarks: Sequence[str] = (),
+    counted: Counted | None = None,
+) -> Run:  # fmt: skip
     """One run as a report shows it.
 
     Args:
@@ -30,6 +33,7 @@ def told_run(
         place: among the session's runs, from 1: names that look alike as files' stay apart.
         since: when the session began, in seconds since 1970.
         remarks: what a reader of any figure must know.
+        counted: what its database showed.
     """
     plan = result.plan
     return Run(
@@ -37,6 +41,8 @@ def told_run(
         started=max(result.begun - since, 0.0) if since is not None else 0.0, interrupted=result.interrupted,
         phases=told_phases(plan), expected=tuple(sorted(fine(plan))), operations=tuple(_operations(result)),
         moments=tuple(_moments(result.seconds)), checks=checks(result.health), remarks=tuple(remarks),
+        counts=told_counts(counted) if counted else (), statements=told_statements(counted) if counted else (),
+        sessions=told_sessions(counted) if counted else (),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from reports.measured.parts import (
     Database,
     Duet,
     Finding,
+    Knee,
     Machine,
     Open,
     Part,
@@ -28,6 +29,7 @@ Verdict = Literal["PASS", "FAIL", "INVALID", "INCONCLUSIVE", "NOTHING JUDGED"]
 AMPLIFICATION, DUET, FINDINGS = "amplification", "duet", "findings"
 # Of a run's slug.
 SECONDS, OPERATIONS, GENERATOR = "seconds", "operations", "generator"
+COUNTS, STATEMENTS, SESSIONS = "counts", "statements", "database"
 
 _RANKING: tuple[Verdict, ...] = ("FAIL", "INVALID", "INCONCLUSIVE", "PASS")
 
@@ -52,6 +54,7 @@ class LoadReport(Part):
     targets: tuple[Target, ...]
     findings: tuple[Finding, ...] = ()
     runs: tuple[Run, ...] = ()
+    knees: tuple[Knee, ...] = ()
     amplification: tuple[Amplified, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
     duet: Duet | None = None
@@ -63,6 +66,10 @@ class LoadReport(Part):
         """The names of all rows that this report has."""
         names = [FINDINGS]
         names += [f"{run.slug}-{of}" for run in self.runs for of in (SECONDS, OPERATIONS, GENERATOR)]
+        for run in self.runs:
+            seen = ((COUNTS, run.counts), (STATEMENTS, run.statements), (SESSIONS, run.sessions))
+            names += [f"{run.slug}-{of}" for of, there in seen if there]
+        names += [knee.slug for knee in self.knees]
         names += [AMPLIFICATION] * bool(self.amplification) + [DUET] * (self.duet is not None)
         return [*names, *(sweep.slug for sweep in self.sweeps), *(table.slug for table in self.tables)]
 
@@ -73,8 +80,10 @@ class LoadReport(Part):
             raise ValueError(f"rows of one name: {', '.join(twice)}")
         if lost := sorted({finding.rows for finding in self.findings} - set(names)):
             raise ValueError(f"findings rest on rows that are not there: {', '.join(lost)}")
-        if lost := sorted({one.run for one in self.findings if one.run} - {run.slug for run in self.runs}):
-            raise ValueError(f"findings of runs that are not there: {', '.join(lost)}")
+        runs = {run.slug for run in self.runs}
+        named = [one.run for one in self.findings if one.run] + [s.run for knee in self.knees for s in knee.steps]
+        if lost := sorted(set(named) - runs):
+            raise ValueError(f"findings or steps of runs that are not there: {', '.join(lost)}")
         return self
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator on a property
@@ -104,7 +113,7 @@ class LoadReport(Part):
     def _judged(self) -> tuple[Verdict, list[Finding]]:
         """The verdict and the findings that decide it, those of the first run first."""
         groups: dict[str | None, list[Finding]] = {}
-        for finding in self.findings:
+        for finding in (one for one in self.findings if one.decides):
             groups.setdefault(finding.run, []).append(finding)
         judged = [_group(group) for group in groups.values()]
         for verdict in _RANKING:

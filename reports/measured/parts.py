@@ -78,7 +78,8 @@ class Finding(Part):
     """One verdict: in a sentence, with the name of the rows that it rests on.
 
     A broken `rule` is broken however the generator fared; a `generator` that may not be believed makes the run's
-    times invalid. `requirement` is the id of the requirement that is judged, if any.
+    times invalid. `requirement` is the id of the requirement that is judged, if any. One that does not decide, as of a
+    step of a ramp, is shown and is not a part of the verdict.
     """
 
     name: Text
@@ -88,6 +89,7 @@ class Finding(Part):
     rows: Slug
     run: Slug | None = None
     requirement: Text | None = None
+    decides: bool = True
 
 
 class Phase(Part):
@@ -158,8 +160,53 @@ class Check(Part):
         return self.limit / self.value if self.value > 0 else float("inf")
 
 
+class Figure(Part):
+    """One thing that was counted of a phase, such as statements per call."""
+
+    phase: Text
+    name: Text
+    value: Finite
+
+
+class Ran(Part):
+    """A statement that the database ran in a phase. `uncalled` ones the target runs while nobody calls it as well."""
+
+    phase: Text
+    statement: Text
+    calls: NonNegativeInt
+    rows: NonNegativeInt
+    blocks: NonNegativeInt
+    calls_per_pop: NonNegativeFloat | None = None
+    uncalled: bool = False
+
+
+class Sessions(Part):
+    """The database's sessions in one look, `second` seconds into the run, which may be before its begin.
+
+    `waiting` are those that wait for a lock, one behind the other at most `longest_chain`; `waits` is what sessions
+    that do something wait for. `deadlocks` count from the first look. A look that `failed` says why.
+    """
+
+    second: Finite
+    took_seconds: NonNegativeFloat
+    active: NonNegativeInt = 0
+    in_transaction: NonNegativeInt = 0
+    idle: NonNegativeInt = 0
+    waiting: NonNegativeInt = 0
+    longest_wait_seconds: NonNegativeFloat = 0.0
+    longest_chain: NonNegativeInt = 0
+    locks_granted: NonNegativeInt = 0
+    locks_awaited: NonNegativeInt = 0
+    deadlocks: int = 0
+    waits: dict[Text, NonNegativeInt] = {}
+    failed: Text | None = None
+
+
 class Run(Part):
-    """One load: a scenario on the target. `expected` are the outcomes that are no errors, `done` among them."""
+    """One load: a scenario on the target. `expected` are the outcomes that are no errors, `done` among them.
+
+    `counts`, `statements` and `sessions` are what its database showed, where that is visible.
+    """
 
     slug: Slug
     name: Text
@@ -173,7 +220,32 @@ class Run(Part):
     operations: tuple[Operation, ...] = ()
     moments: tuple[Moment, ...] = ()
     checks: tuple[Check, ...] = ()
+    counts: tuple[Figure, ...] = ()
+    statements: tuple[Ran, ...] = ()
+    sessions: tuple[Sessions, ...] = ()
     remarks: tuple[Text, ...] = ()
+
+
+class Step(Part):
+    """One step of a ramp: whether all held at a rate (arrivals a second), and if not, why. `run` has its rows."""
+
+    ramp: PositiveInt
+    rate: PositiveFloat
+    state: Literal["held", "broke", "unknown"]
+    reason: Text = ""
+    run: Slug
+
+
+class Knee(Part):
+    """The highest rate at which everything held, from `held` in every ramp to `broke` in some; None is not known."""
+
+    slug: Slug
+    name: Text
+    sentence: Text
+    best: PositiveFloat | None
+    held: PositiveFloat | None
+    broke: PositiveFloat | None
+    steps: tuple[Step, ...]
 
 
 class Amplified(Part):

@@ -8,8 +8,35 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reports.measured.model import AMPLIFICATION, DUET, FINDINGS, GENERATOR, OPERATIONS, SECONDS, LoadReport
-from reports.measured.parts import Amplified, Block, Cell, Check, Finding, Moment, Operation, Quantiles, Run, Sweep
+from reports.measured.model import (
+    AMPLIFICATION,
+    COUNTS,
+    DUET,
+    FINDINGS,
+    GENERATOR,
+    OPERATIONS,
+    SECONDS,
+    SESSIONS,
+    STATEMENTS,
+    LoadReport,
+)
+from reports.measured.parts import (
+    Amplified,
+    Block,
+    Cell,
+    Check,
+    Figure,
+    Finding,
+    Moment,
+    Operation,
+    Part,
+    Quantiles,
+    Ran,
+    Run,
+    Sessions,
+    Step,
+    Sweep,
+)
 
 _TIMES = tuple(f"{of}_{name}_seconds" for of in ("service", "response") for name in ("p50", "p90", "p99"))
 
@@ -42,7 +69,8 @@ def all_rows(report: LoadReport) -> dict[str, Rows]:
     """Every table of a report, by its name."""
     tables = [Rows(FINDINGS, _columns(Finding), [_cells(one) for one in report.findings])]
     for run in report.runs:
-        tables += _of_run(run)
+        tables += [*_of_run(run), *_of_database(run)]
+    tables += [Rows(one.slug, _columns(Step), [_cells(step) for step in one.steps]) for one in report.knees]
     if report.amplification:
         tables.append(Rows(AMPLIFICATION, _AMPLIFIED, list(_amplified(report.amplification))))
     tables += [_swept(sweep) for sweep in report.sweeps]
@@ -52,12 +80,31 @@ def all_rows(report: LoadReport) -> dict[str, Rows]:
     return {table.slug: table for table in tables}
 
 
-def _columns(model: type[Finding | Block]) -> tuple[str, ...]:
+def _columns(model: type[Part]) -> tuple[str, ...]:
     return tuple(model.model_fields)
 
 
-def _cells(part: Finding | Block) -> tuple[Cell, ...]:
-    return tuple(part.model_dump(mode="json").values())
+def _cells(part: Part) -> tuple[Cell, ...]:
+    return tuple(_cell(value) for value in part.model_dump(mode="json").values())
+
+
+def _cell(value: object) -> Cell:
+    """A cell holds one value; names with their counts stand in it as a line."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {count}" for name, count in sorted(value.items()))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    assert value is None or isinstance(value, str | int | float)
+    return value
+
+
+def _of_database(run: Run) -> Iterator[Rows]:
+    tables: tuple[tuple[str, type[Part], Sequence[Part]], ...] = (
+        (COUNTS, Figure, run.counts), (STATEMENTS, Ran, run.statements), (SESSIONS, Sessions, run.sessions),
+    )  # fmt: skip
+    for of, kind, parts in tables:
+        if parts:
+            yield Rows(f"{run.slug}-{of}", _columns(kind), [_cells(one) for one in parts])
 
 
 def _of_run(run: Run) -> Iterator[Rows]:

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from reports.measured import canvas, growth, strips, time_series
-from reports.measured.model import AMPLIFICATION, DUET, GENERATOR, OPERATIONS, SECONDS, LoadReport
-from reports.measured.parts import Duet, Operation, Quantiles, Run, Sweep
+from reports.measured import canvas, database, growth, knees, strips, time_series
+from reports.measured.model import (
+    AMPLIFICATION,
+    COUNTS,
+    DUET,
+    GENERATOR,
+    OPERATIONS,
+    SECONDS,
+    SESSIONS,
+    STATEMENTS,
+    LoadReport,
+)
+from reports.measured.parts import Duet, Knee, Operation, Quantiles, Ran, Run, Sweep
 from reports.measured.rows import Rows
 from reports.text import one_line, visible
 
@@ -56,9 +66,15 @@ def sections(report: LoadReport, shown: dict[str, Shown], points: int) -> Iterat
     if report.amplification:
         yield _amplification(report, shown[AMPLIFICATION], points)
     yield from (_sweep(swept, shown[swept.slug]) for swept in report.sweeps)
+    yield from (_knee(one, shown[one.slug]) for one in report.knees)
     for place, run in enumerate(report.runs):
-        yield _run(run, shown, points, drawn=place < _MOST_DRAWN)
-        yield _generator(run, shown, drawn=place < _MOST_DRAWN)
+        drawn = place < _MOST_DRAWN
+        yield _run(run, shown, points, drawn=drawn)
+        if run.counts:
+            yield _counts(run, shown)
+        if run.sessions:
+            yield _sessions(run, shown, points, drawn=drawn)
+        yield _generator(run, shown, drawn=drawn)
     for table in report.tables:
         yield Section(
             table.slug, table.title, None, table.note, tuple(table.columns), _texts(table.rows[:MOST_LISTED]),
@@ -142,6 +158,54 @@ def times(quantiles: Quantiles | None, calls: int) -> tuple[str, ...]:
         return ("–", "–", "–")
     known = ((quantiles.p50, 1), (quantiles.p90, 10), (quantiles.p99, 100))
     return tuple(canvas.seconds(value) if calls >= fewest else "–" for value, fewest in known)
+
+
+def _knee(one: Knee, rows: Shown) -> Section:
+    caption = (
+        "Each mark is one step of a ramp: a run of its own at that rate. The shade reaches from the highest rate that "
+        "held in every ramp to the highest first one that broke; the line is the middle of what the ramps say each."
+    )
+    heads = ("ramp", "arrivals a second", "step", "why")
+    figures = [(str(s.ramp), f"{s.rate:g}", s.state, s.reason or "–") for s in one.steps[:MOST_LISTED]]
+    title, drawing = f"Ramp: {one.name}", _safe(knees.knee(one))
+    return Section(f"knee-{one.slug}", title, drawing, caption, heads, figures, [rows], [one.sentence])
+
+
+def _counts(run: Run, shown: dict[str, Shown]) -> Section:
+    phases = list(dict.fromkeys(one.phase for one in run.counts))
+    names = list(dict.fromkeys(one.name for one in run.counts))
+    values = {(one.phase, one.name): one.value for one in run.counts}
+    figures = [
+        (name, *("–" if (phase, name) not in values else f"{values[phase, name]:,.6g}" for phase in phases))
+        for name in names[:MOST_LISTED]
+    ]
+    caption = (
+        "What the target's database counted of each phase, between looks at its borders. Calls that lie across a "
+        "border, and figures that sessions tell up to a second late, make those of a phase a little more or less."
+    )
+    rows = [shown[f"{run.slug}-{of}"] for of in (COUNTS, STATEMENTS) if f"{run.slug}-{of}" in shown]
+    title, remarks = f"Run: {run.name}, counts", _dearest(run.statements)
+    return Section(f"counts-{run.slug}", title, None, caption, ("count", *phases), figures, rows, remarks)
+
+
+def _dearest(statements: Sequence[Ran]) -> list[str]:
+    """The statement that touched most blocks, for it is where to look first."""
+    called = [one for one in statements if not one.uncalled]
+    if not called:
+        return []
+    one = max(called, key=lambda ran: ran.blocks)
+    per_pop = "" if one.calls_per_pop is None else f", {one.calls_per_pop:.4g} calls a pop"
+    said = f"Most blocks in {one.phase}: {one.blocks:,} in {one.calls:,} calls of {one_line(one.statement, 160)}"
+    return [f"{said}{per_pop}."]
+
+
+def _sessions(run: Run, shown: dict[str, Shown], points: int, *, drawn: bool) -> Section:
+    looks = [one for one in run.sessions if one.failed is None]
+    caption = "The database's sessions, looked at once a second by a process of its own."
+    remarks = [database.said(looks)] if looks else []
+    drawing = _safe(database.sessions(run, most=points)) if drawn else None
+    rows = [shown[f"{run.slug}-{SESSIONS}"]]
+    return Section(f"database-{run.slug}", f"Run: {run.name}, the database", drawing, caption, (), [], rows, remarks)
 
 
 def _generator(run: Run, shown: dict[str, Shown], *, drawn: bool) -> Section:

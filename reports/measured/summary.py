@@ -68,13 +68,15 @@ def _operation(one: Operation) -> tuple[str, ...]:
 
 
 def _findings(report: LoadReport, out: Console) -> None:
-    kept = [one for one in report.findings if one.outcome in {"pass", "recorded"}]
-    for finding in report.findings:
+    decided = [one for one in report.findings if one.decides]
+    kept = [one for one in decided if one.outcome in {"pass", "recorded"}]
+    for finding in decided:
         if finding not in kept[_MOST_KEPT:]:
             style = _STYLES[finding.outcome]
             _line(out, f"{finding.outcome}: {finding.name}: {one_line(finding.sentence, _LONGEST)}", style)
-    if len(kept) > _MOST_KEPT:
-        _line(out, f"and {len(kept) - _MOST_KEPT} more that are kept or recorded", "dim")
+    more = len(report.findings) - len(decided) + len(kept[_MOST_KEPT:])
+    if more:
+        _line(out, f"and {more} more that are kept, recorded, or of a ramp's steps", "dim")
 
 
 def _where(report: LoadReport) -> str:

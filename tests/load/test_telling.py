@@ -13,12 +13,18 @@ from load.amplification import Measured, Pop, lines
 from load.duet import Head, Plan, Round, decide
 from load.duet.driving import Block
 from load.duet.rounds import A, B
-from load.gates import Judged, Quantile
+from load.gates import Count, Judged, Quantile
 from load.health import Facts, Limits, PhaseCounts, Process
+from load.probes.facts import NotMeasured
+from load.probes.processes import Cpu
+from load.probes.sampling import Blocked, Sample
+from load.probes.statements import Statement
+from load.probes.watching import Costs
 from load.recording import Key, Recorder
 from load.scenarios import plan as plans
 from load.scenarios.result import Gathered, Result
-from load.sessions import Judgement, Outcome, Played, Run, Session, Verdict
+from load.sessions import Judgement, Outcome, Played, Run, Session, Verdict, ramp
+from load.sessions.counting import Counted, PhaseCosts
 from load.sessions.judging import judge, whole
 from load.sessions.ramp import Knee
 from load.statistics import elasticity
@@ -103,17 +109,77 @@ def test_the_reports_verdict_is_the_sessions_and_no_reason_is_lost(session: Outc
     assert {finding.run for finding in report.findings} == {run.slug for run in report.runs}
 
 
+def climbed(*gates: str, verdict: Verdict) -> Outcome:
+    """A ramp of steps whose gate was so."""
+    rates = [10.0 * 2**place for place in range(len(gates))]
+    steps, runs = [], []
+    for gate, rate in zip(gates, rates, strict=True):
+        made = played(FINE, gate=gate)
+        phases = tuple(phase.model_copy(update={"rate": rate}) for phase in PHASES)
+        run = made.run.model_copy(update={"name": ramp.step_name("climb", 0, rate), "phase": phases})
+        runs.append(made.model_copy(update={"run": run, "step_of": "climb"}))
+        steps.append(ramp.step(0, rate, made.result, made.gates, None, ()))
+    judgement = Judgement(verdict=verdict, reasons=() if verdict is Verdict.PASS else ("Something is to be said.",))
+    knee = Knee(run="climb", best=10, held=10, broke=20, ramps=1, steps=tuple(steps), judgement=judgement)
+    return outcome(played(FINE)).model_copy(update={"runs": tuple(runs), "knees": (knee,), "judgement": judgement})
+
+
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INVALID])
 def test_a_ramp_is_judged_by_its_knee_and_not_by_the_step_that_broke(verdict: Verdict) -> None:
-    steps = tuple(played(FINE, gate=gate).model_copy(update={"step_of": "climb"}) for gate in ("passed", "failed"))
-    judgement = Judgement(verdict=verdict, reasons=() if verdict is Verdict.PASS else ("Something is to be said.",))
-    knee = Knee(run="climb", best=12.5, held=10.0, broke=15.0, ramps=1, steps=(), judgement=judgement)
-    session = outcome(*steps).model_copy(update={"knees": (knee,), "judgement": judgement})
+    session = climbed("passed", "failed", verdict=verdict)
     report = telling.tell(session, command="load run ramp", started_at=STARTED, machine=telling.machine())
     assert report.verdict == verdict.value
-    (told,) = (finding for finding in report.findings if finding.outcome != "recorded")
-    assert "the knee is 12.5 a second, between 10 and 15" in told.sentence.lower()
-    assert all(reason.rstrip(".") in told.sentence for reason in judgement.reasons)
+    (told,) = (finding for finding in report.findings if finding.decides)
+    assert "the knee is 10 a second, between 10 and 20" in told.sentence.lower()
+    assert all(reason in told.sentence for reason in session.judgement.reasons)
+    assert told.rows == report.knees[0].slug
+
+
+def test_each_step_of_a_ramp_has_its_verdict() -> None:
+    session = climbed("passed", "failed", verdict=Verdict.PASS)
+    report = telling.tell(session, command="load run ramp", started_at=STARTED, machine=telling.machine())
+    steps = [one for one in report.findings if one.name.endswith(": the step")]
+    assert [(one.outcome, one.run) for one in steps] == [
+        ("pass", report.runs[0].slug), ("fail", report.runs[1].slug),
+    ]  # fmt: skip
+    assert "the gate failed." in steps[1].sentence
+    assert [(step.rate, step.state, step.run) for step in report.knees[0].steps] == [
+        (10.0, "held", report.runs[0].slug), (20.0, "broke", report.runs[1].slug),
+    ]  # fmt: skip
+
+
+def test_what_the_database_showed_stands_in_its_run() -> None:
+    ran = Statement(fingerprint="SELECT 1", text="SELECT 1", calls=37, rows=74, blocks=5)
+    missing = NotMeasured(not_measured="bytes", reason="no proxy")
+    cpu = Cpu(server_seconds=0.4, database_seconds=None, ended=0)
+    costs = Costs(calls=40, statements=(ran,), out_of_line=(), wire=missing, cpu=cpu)
+    blocked = Blocked(pid=1, by=(2,), seconds=0.5)
+    samples = (
+        Sample(at=-0.5, took_seconds=0.01, failed="gone"),
+        Sample(at=0.5, took_seconds=0.01, states={"active": 2, "idle in transaction": 1}, blocked=(blocked,)),
+    )
+    counted = Counted(
+        alone={"statements per empty pop": 5.0}, phases=(PhaseCosts(phase="steady", pops=37, costs=costs),),
+        samples=samples,
+    )  # fmt: skip
+    bound = Count(phase="alone", count="statements per empty pop", exactly=5)
+    gate = Judged(gate=bound, verdict="failed", measured=6, sentence="six.")
+    made = played(FINE).model_copy(update={"counted": counted, "gates": (gate,)})
+    report = telling.tell(outcome(made, made), command="load run", started_at=STARTED, machine=telling.machine())
+    run = report.runs[0]
+    assert [(one.phase, one.name, one.value) for one in run.counts] == [
+        ("alone", "statements per empty pop", 5.0), ("steady", "statements per call", 37 / 40),
+        ("steady", "rows per call", 74 / 40), ("steady", "blocks out of line per call", 0.0),
+        ("steady", "values read out of line per call", 0.0), ("steady", "pieces written out of line per call", 0.0),
+        ("steady", "CPU of the server per call, ms", 10.0),
+    ]  # fmt: skip
+    assert [(one.statement, one.calls_per_pop) for one in run.statements] == [("SELECT 1", 1.0)]
+    assert [(one.second, one.active, one.in_transaction, one.waiting) for one in run.sessions] == [
+        (-0.5, 0, 0, 0), (0.5, 2, 1, 1),
+    ]  # fmt: skip
+    (told, _) = (one for one in report.findings if one.kind == "gate")
+    assert (told.outcome, told.rows) == ("fail", f"{run.slug}-counts")
+    assert report.unmeasured == ("bytes: not measured, no proxy",)
 
 
 def test_a_run_is_told_call_by_call() -> None:

@@ -14,7 +14,9 @@ from reports.measured.parts import (
     Curve,
     Database,
     Duet,
+    Figure,
     Finding,
+    Knee,
     Machine,
     Measured,
     Moment,
@@ -22,9 +24,12 @@ from reports.measured.parts import (
     Phase,
     Point,
     Quantiles,
+    Ran,
     Ratio,
     Run,
+    Sessions,
     Slope,
+    Step,
     Sweep,
     Table,
     Target,
@@ -65,6 +70,45 @@ def checks() -> tuple[Check, ...]:
     )
 
 
+def sessions(seconds: int) -> tuple[Sessions, ...]:
+    """A chain of three once in the middle, and a look that failed."""
+    looks = [
+        Sessions(
+            second=second + 0.4, took_seconds=0.01, active=2 + second % 3, in_transaction=1, idle=5,
+            waiting=3 * (second == seconds // 2), longest_chain=2 * (second == seconds // 2), locks_granted=20,
+            locks_awaited=3, longest_wait_seconds=0.2, deadlocks=1, waits={"Lock: tuple": 2, "LWLock: WALWrite": 1},
+        )
+        for second in range(-1, seconds)
+    ]  # fmt: skip
+    return (*looks, Sessions(second=seconds, took_seconds=5.0, failed="the server closed the connection"))
+
+
+def counts() -> tuple[Figure, ...]:
+    alone = Figure(phase="alone", name="statements per empty pop", value=5.0)
+    return (alone, *(Figure(phase=phase, name="scans per pop", value=1.25) for phase in ("warm-up", "steady")))
+
+
+def statements() -> tuple[Ran, ...]:
+    scan = Ran(
+        phase="steady", statement="SELECT w.id FROM waiting_prompts w", calls=50, rows=100, blocks=900,
+        calls_per_pop=1.25,
+    )  # fmt: skip
+    return (scan, Ran(phase="steady", statement="DELETE FROM old", calls=9, rows=0, blocks=9000, uncalled=True))
+
+
+def knee() -> Knee:
+    """Two ramps: one broke where the other still held, whose last step says nothing."""
+    states = {(1, 10.0): "held", (1, 20.0): "broke", (2, 10.0): "held", (2, 20.0): "held", (2, 40.0): "unknown"}
+    steps = tuple(
+        Step.model_validate(
+            {"ramp": ramp, "rate": rate, "state": state, "reason": f"It {state}.", "run": "run-1-mixed"}
+        )
+        for (ramp, rate), state in states.items()
+    )
+    said = "The knee is 10 a second, between 10 and 20 (over 2 ramps)."
+    return Knee(slug="ramp-1", name="climb", sentence=said, best=10, held=10, broke=20, steps=steps)
+
+
 def run(seconds: int = 120, **given: Any) -> Run:
     third = seconds / 4
     phases = tuple(
@@ -82,6 +126,7 @@ def run(seconds: int = 120, **given: Any) -> Run:
     fields: dict[str, Any] = {
         "slug": "run-1-mixed", "name": "mixed", "scenario": "mixed", "workers": 2, "phases": phases,
         "expected": ("done", "limited"), "operations": operations, "moments": moments(seconds), "checks": checks(),
+        "counts": counts(), "statements": statements(), "sessions": sessions(seconds),
     }  # fmt: skip
     return Run(**(fields | given))
 
@@ -194,6 +239,7 @@ def full(seconds: int = 120, **given: Any) -> LoadReport:
             finding("recorded", "figure", rows="statements-over-refused", name="Growth", sentence="No growth."),
         ),
         "runs": (run(seconds),),
+        "knees": (knee(),),
         "amplification": (
             amplified(), amplified("text job", 0.0, 3100.0), amplified("chat job", 1.021, 4200.0),
             amplified("chat job, natural", 7.1, 4300.0),

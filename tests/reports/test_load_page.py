@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.measured import growth, strips, time_series
+from reports.measured import database, growth, knees, strips, time_series
 from reports.measured.canvas import label, number, seconds, size_of, thinned
 from reports.measured.model import LoadReport
 from reports.measured.page import LARGEST, page
-from reports.measured.parts import Duet, Phase, Run, Sweep
+from reports.measured.parts import Duet, Phase, Run, Sessions, Sweep
 from reports.measured.write import write_load_report
 from tests.reports import hand_written as written
 
@@ -112,6 +112,29 @@ def test_the_generator_shows_each_process_on_its_side_of_the_limit() -> None:
     assert "3.1 ms in process 1, at most 500 µs" in drawing.texts
 
 
+def outline(drawing: Drawing, name: str) -> str:
+    return " ".join(path.get("d", "") for path in drawing.part(f"sessions-{name}").iter(f"{SVG}path"))
+
+
+def test_a_chain_of_a_second_is_seen_among_the_sessions_of_an_hour() -> None:
+    run = written.run(3600)
+    drawing = Drawing(database.sessions(run, most=60))
+    assert "at most 4 sessions active, 3 waiting for a lock, 2 one behind the other; 1 deadlocks" in drawing.text
+    assert 50 <= drawing.corners("sessions-waiting") <= 61
+    heights = {re.sub(r".* ", "", point) for point in re.findall(r"[ML] ([\d. ]+\d)", outline(drawing, "waiting"))}
+    assert len(heights) == 2
+
+
+def test_a_ramp_shows_each_step_and_where_the_knee_lies() -> None:
+    drawing = Drawing(knees.knee(written.knee()))
+    assert "between 10 and 20" in drawing.text
+    assert {state: drawing.points(f"steps-{state}") for state in ("held", "broke", "unknown")} == {
+        "held": 3, "broke": 1, "unknown": 1,
+    }  # fmt: skip
+    assert drawing.has("interval")
+    assert drawing.has("best")
+
+
 def test_drawn_again_it_is_the_same() -> None:
     assert page(written.full(10)) == ten_seconds()
 
@@ -122,6 +145,8 @@ EMPTY: dict[str, Callable[[], str | None]] = {
     "no moments": lambda: time_series.time_series(written.run(0, phases=())),
     "no measures": lambda: strips.forest(Duet(a="", b="", answer="no verdict", reason="", measures=(), rounds=0)),
     "no checks": lambda: strips.health(written.run(2, checks=())),
+    "no look": lambda: database.sessions(written.run(2, sessions=written.sessions(2)[-1:])),
+    "no step": lambda: knees.knee(written.knee().model_copy(update={"steps": ()})),
 }
 
 
@@ -164,6 +189,13 @@ ODD: dict[str, LoadReport] = {
         sweeps=(written.sweeps()[0].model_copy(update={"curves": (written.curve("x", (1024,), (0.001,)),)}),)
     ),
     "no phase": written.bare(runs=(Run(slug="r", name="r", scenario="s", moments=written.moments(3)),)),
+    "one look, at nobody": written.bare(
+        runs=(written.run(2, sessions=(Sessions(second=-0.5, took_seconds=0.0),), counts=(), statements=()),)
+    ),
+    "a knee below all": written.bare(
+        runs=(written.run(2),),
+        knees=(written.knee().model_copy(update={"best": None, "held": None, "steps": written.knee().steps[:1]}),),
+    ),
     "a dead generator": written.bare(
         runs=(written.run(2, checks=(written.checks()[0].model_copy(update={"value": 0.0}),)),)
     ),
@@ -197,7 +229,14 @@ def hostile() -> LoadReport:
     moments = tuple(one.model_copy(update={"counts": {"done": 5, text: 2}}) for one in run.moments)
     phases = (Phase(name=text, begin=0, end=30, rate=5),)
     checks = tuple(check.model_copy(update={"measure": text, "unit": text}) for check in run.checks)
-    wild = {"name": text, "scenario": text, "remarks": (text,), "operations": operations}
+    counts = tuple(one.model_copy(update={"phase": text, "name": text}) for one in run.counts)
+    statements = tuple(one.model_copy(update={"phase": text, "statement": text}) for one in run.statements)
+    sessions = tuple(one.model_copy(update={"waits": {text: 1}, "failed": text}) for one in run.sessions[:1])
+    wild = {
+        "name": text, "scenario": text, "remarks": (text,), "operations": operations, "counts": counts,
+        "statements": statements, "sessions": (*sessions, *run.sessions),
+    }  # fmt: skip
+    steps = tuple(step.model_copy(update={"reason": text}) for step in written.knee().steps)
     return written.full(
         command=text,
         title=text,
@@ -209,6 +248,7 @@ def hostile() -> LoadReport:
             for s in written.sweeps()
         ),
         duet=written.duet().model_copy(update={"a": text, "b": text, "answer": text, "reason": text}),
+        knees=(written.knee().model_copy(update={"name": text, "sentence": text, "steps": steps}),),
         unmeasured=(text,),
     )
 
@@ -261,7 +301,7 @@ def test_the_first_screen_says_what_and_where() -> None:
 def test_a_reader_who_cannot_see_is_told() -> None:
     looked = Looked(ten_seconds())
     assert len(looked.all("h1")) == 1
-    assert len(looked.all("figure")) == len(looked.all("svg")) == 7
+    assert len(looked.all("figure")) == len(looked.all("svg")) == 9
     ids = {attributes.get("id") for _, attributes in looked.tags}
     for svg in looked.all("svg"):
         assert svg["role"] == "img"
@@ -282,7 +322,7 @@ def test_colours_are_the_pages() -> None:
 def test_two_hours_of_several_runs_stay_below_the_size() -> None:
     runs = tuple(written.run(7200, slug=f"run-{place}", name=f"run {place}") for place in range(3))
     findings = tuple(written.finding(sentence="x" * 5000) for _ in range(200))
-    html = page(written.full(runs=runs, findings=findings))
+    html = page(written.full(runs=runs, findings=findings, knees=()))
     assert len(html.encode()) < LARGEST
 
 
@@ -321,7 +361,7 @@ def test_a_browser_shows_it_without_a_complaint_and_asks_no_network(report: Load
     document, complaints, asked = looked_at(write_load_report(report, tmp_path).page, tmp_path)
     assert complaints == ""
     assert asked == set()
-    assert len(re.findall("<svg ", document)) == 7
+    assert len(re.findall("<svg ", document)) == 9
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")

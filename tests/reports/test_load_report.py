@@ -16,6 +16,7 @@ from rich.console import Console
 from reports.errors import AlteredReport, MismatchedVersion, UnreadableReport
 from reports.measured.live import Live
 from reports.measured.model import LoadReport
+from reports.measured.page import page
 from reports.measured.parts import Amplified, Check, Database, Phase, Table, Target
 from reports.measured.rows import all_rows
 from reports.measured.sections import times
@@ -66,6 +67,15 @@ def test_the_verdict_follows_from_the_findings(
     report = judged(*findings)
     assert (report.verdict, report.exit_code) == (verdict, code)
     assert sentence is None or report.sentence == sentence
+
+
+def test_what_does_not_decide_is_shown_and_is_no_part_of_the_verdict() -> None:
+    step = written.finding("fail", "rule", run=RUN, decides=False, sentence="The step broke.", name="a step")
+    report = written.bare(runs=(written.run(2),), findings=(step, written.finding("pass", sentence="The knee.")))
+    assert (report.verdict, report.sentence) == ("PASS", "PASS: The knee.")
+    assert "The step broke." in page(report)
+    assert "The step broke." not in said(report)
+    assert written.bare(runs=(written.run(2),), findings=(step,)).verdict == "NOTHING JUDGED"
 
 
 def test_the_committed_schema_is_the_generated_one() -> None:
@@ -183,6 +193,12 @@ def test_rows_are_raw() -> None:
     assert rows["latency-over-depth"].columns == ("series", "round", "rows", "figure_seconds")
     assert len(rows["latency-over-depth"].cells) == 3 * 4
     assert len(rows["duet"].cells) == 12
+    assert rows[f"{RUN}-counts"].cells[0] == ("alone", "statements per empty pop", 5.0)
+    assert rows[f"{RUN}-statements"].cells[1][1:3] == ("DELETE FROM old", 9)
+    assert rows[f"{RUN}-statements"].columns[-1] == "uncalled"
+    assert [row[-1] for row in rows[f"{RUN}-statements"].cells] == ["no", "yes"]
+    assert "LWLock: WALWrite 1; Lock: tuple 2" in rows[f"{RUN}-database"].cells[0]
+    assert len(rows["ramp-1"].cells) == 5
     assert ("loop lag", 1, 0.0031, 0.0005, "at most", "seconds", "no") in rows[f"{RUN}-generator"].cells
 
 
