@@ -118,7 +118,8 @@ class Leader:
         names = _members(runner)
         self._ready: set[int] = set()
         self._over, self._beaten = False, -1
-        self._gathered = results.Gathered(plan, len(names))
+        # One that went before it began is missed like one that went later.
+        self._gathered = results.Gathered(plan, max(len(names), self.environment.parsed_options.expect_workers))
         for index, name in enumerate(names):
             told = {"plan": plan.model_dump_json(), "index": index, "of": len(names), "show": show}
             self._tell("load-begin", told, name)
@@ -225,7 +226,9 @@ def _members(runner: Any) -> list[str]:
     """The processes that drive, in the order of their indexes."""
     if isinstance(runner, LocalRunner):
         return [runner.client_id]
-    return sorted((client.id for client in runner.clients.running), key=runner.get_worker_index)
+    # Locust takes users for spawned a second after it asked for them, whether or not a busy worker has said so.
+    alive = (client.id for client in runner.clients.all if client.state != STATE_MISSING)
+    return sorted(alive, key=runner.get_worker_index)
 
 
 def _plain(environment: Any) -> Plan:

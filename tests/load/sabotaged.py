@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import time
+from typing import Any
 
 import gevent
 from gevent.monkey import get_original
+from locust.runners import WorkerRunner
 
 from load.scenarios import driving, part, pop_scan
 
@@ -47,6 +49,18 @@ def lock_step() -> None:
     together = random.Random(1)
     together.random = lambda: 0.0  # type: ignore[method-assign]
     vars(part)["stream"] = lambda *_: together
+
+
+def late() -> None:
+    """Say that users were spawned when Locust's leader no longer waits for it, which is after a second."""
+    runner: Any = WorkerRunner
+    says = runner.spawning_complete
+
+    def says_late(*arguments: Any) -> None:
+        gevent.sleep(2)
+        says(*arguments)
+
+    runner.spawning_complete = says_late
 
 
 gevent.spawn(globals()[os.environ["SABOTAGE"]])
