@@ -19,7 +19,7 @@ from conformance.errors import Exit, NothingMatches, Situation
 from conformance.stories import planted
 from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
-from reports import junit, known, load, slowest, terminal, write
+from reports import junit, known, load, render, slowest, terminal, write
 from reports.errors import ReportError
 from reports.model import CheckResult, Report
 
@@ -109,9 +109,18 @@ def _progress() -> Iterator[Callable[[str, CheckResult], None] | None]:
         yield lambda id, result: line.update(f"{id} {result.verdict.replace('_', ' ')}")
 
 
+def _print(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    _tell(lambda: sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding)))
+
+
 def _summarise(report: Report, written: Path) -> None:
+    _tell(lambda: terminal.print_summary(report, written=written))
+
+
+def _tell(tell: Callable[[], object]) -> None:
     try:
-        terminal.print_summary(report, written=written)
+        tell()
         sys.stdout.flush()
     except (OSError, SystemExit):
         # Nobody reads any more (rich ends the program then), or there is no room. The verdict stands in the report,
@@ -142,6 +151,20 @@ def slowest_command(
 ) -> None:
     """Print the slowest checks of a run, and how much of its time went into waiting for the target."""
     slowest.print_slowest(load.read_report(report))
+
+
+@app.command("render")
+def render_command(
+    report: Annotated[Path, typer.Argument(help="A report.json, of this version or an older one.")],
+    form: Annotated[render.Form, typer.Option("--as", help="What to make of it.")] = render.Form.TERMINAL,
+    out: Annotated[Path | None, typer.Option(help="The file to write; by default it is printed.")] = None,
+) -> None:
+    """Render a report that a run wrote: for a terminal, a browser, a pull request, a CI, a README, a list of alerts."""
+    text = render.render(load.read_report(report), form)
+    if out is None:
+        _print(text)
+    else:
+        write.write_text(out, text)
 
 
 @app.command("history")

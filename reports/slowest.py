@@ -21,7 +21,7 @@ def print_slowest(report: Report, console: Console | None = None) -> None:
     Seconds are of the wall clock. A check that judges several requirements is told once, under the first.
     """
     out = console or Console()
-    checks = _checks(report)
+    checks = timed(report)
     for id, check in sorted(checks, key=lambda each: -each[1].seconds)[:SHOWN_CHECKS]:
         line = f"{check.seconds:7.2f} s {_share(check.waited, check.seconds):>5} waiting {check.calls:5} calls"
         out.print(Text(visible(f"{line}  {id}  {check.name}")), soft_wrap=True)
@@ -36,7 +36,8 @@ def print_slowest(report: Report, console: Console | None = None) -> None:
     )  # fmt: skip
 
 
-def _checks(report: Report) -> list[tuple[str, CheckResult]]:
+def timed(report: Report) -> list[tuple[str, CheckResult]]:
+    """The checks of a run with the first requirement that each judged; one that judges several comes once."""
     told: dict[tuple[str, float], tuple[str, CheckResult]] = {}
     for row in report.requirements:
         for check in row.checks:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2 import Template
 
+from reports import look
 from reports.measured import canvas
 from reports.measured.model import FINDINGS, LoadReport
 from reports.measured.rows import all_rows
@@ -36,16 +35,13 @@ def _rendered(report: LoadReport, points: int, listed: int) -> str:
     return _template().render(
         report=report, sections=list(sections(report, shown, points)), findings=report.findings[:MOST_LISTED],
         findings_rows=shown[FINDINGS], facts=_facts(report), folder=ROWS_FOLDER, minutes=_minutes(report),
-        css=Markup((files(__package__) / "page.css").read_text("utf-8")),  # noqa: S704 - our own file
+        css=look.style(__package__, "page.css"),
     )  # fmt: skip
 
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("reports.measured", "."), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+    environment = look.environment(__package__)
     environment.filters["shown"] = lambda text: one_line(text, LONGEST_TEXT)
     return environment.get_template("page.html")
 
