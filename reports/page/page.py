@@ -149,7 +149,7 @@ def _check(check: CheckResult, thrift: Thrift) -> ShownCheck:
 
 
 def _exchange(exchange: Exchange, deciding: bool, thrift: Thrift) -> ShownExchange:
-    asked = [f"{exchange.method} {one_line(exchange.url, 500)}", *_headers(exchange.request_headers)]
+    asked = [f"{one_line(exchange.method, 20)} {one_line(exchange.url, 500)}", *_headers(exchange.request_headers)]
     status = exchange.error or "no answer" if exchange.status is None else f"status {exchange.status}"
     answered = [one_line(status, 500), *_headers(exchange.response_headers)]
     return ShownExchange(
