@@ -72,12 +72,13 @@ class Requirement(BaseModel):
 
 
 class Area(BaseModel):
-    """One file of the catalogue."""
+    """One file of the catalogue; what a load run measures is no part of a certificate."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     area: str
     title: str
+    judged_by: Literal["checks", "load"] = "checks"
     requirement: tuple[Requirement, ...]
 
 
@@ -93,6 +94,12 @@ def areas() -> tuple[Area, ...]:
 def requirements() -> dict[str, Requirement]:
     """Every requirement by its id, in the order of the catalogue."""
     return {r.id: r for area in areas() for r in area.requirement}
+
+
+@cache
+def judged() -> dict[str, Requirement]:
+    """What checks judge, and a certificate stands on: every requirement but those that a load run measures."""
+    return {r.id: r for area in areas() if area.judged_by == "checks" for r in area.requirement}
 
 
 def select(patterns: Sequence[str]) -> set[str]:

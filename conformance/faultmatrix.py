@@ -153,7 +153,7 @@ def selected(fault: Fault, scope: Scope) -> tuple[str, ...]:
     """
     if scope is Scope.NAMED:
         return (fault.breaks,)
-    rows = catalogue.requirements().values()
+    rows = catalogue.judged().values()
     if fault.alters_migration:
         return tuple(r.id for r in rows if "migration" in r.capabilities)
     seeing = [r for r in rows if "migration" not in r.capabilities or "server_start" in r.capabilities]

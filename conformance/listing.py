@@ -71,19 +71,16 @@ def requirements(ids: Iterable[str], output: Format) -> str:
     if output is Format.MARKDOWN:
         return _markdown(rows, having)
     lines = [f"{r.id:7} {r.level:6} {_count(r, having):13} {_needs(r)}{r.statement}" for r in rows]
-    without = sum(r.id not in having for r in rows)
-    return (
-        "\n".join(
-            [
-                *lines,
-                f"{len(rows)} requirements, {len(rows) - without} with a check, {without} with no check yet",
-            ]
-        )
-        + "\n"
-    )
+    measured = sum(r.id not in catalogue.judged() for r in rows)
+    without = sum(r.id not in having for r in rows) - measured
+    parts = [f"{len(rows)} requirements", f"{len(rows) - measured - without} with a check"]
+    parts += [f"{measured} measured by a load run"] if measured else []
+    return "\n".join([*lines, ", ".join([*parts, f"{without} with no check yet"])]) + "\n"
 
 
 def _count(requirement: Requirement, having: dict[str, list[tuple[str, str]]]) -> str:
+    if requirement.id not in catalogue.judged():
+        return "a load run"
     number = len(having.get(requirement.id, []))
     return "no check yet" if number == 0 else "1 check" if number == 1 else f"{number} checks"
 
@@ -124,7 +121,10 @@ def explanation(id: str) -> str:
     if requirement.marks:
         lines.append(f"marks: {', '.join(requirement.marks)}")
     mine = checks().get(id, [])
-    lines.append("checks:" if mine else "checks: no check yet")
+    if id in catalogue.judged():
+        lines.append("checks:" if mine else "checks: no check yet")
+    else:
+        lines.append("checks: none, it is measured by a load run: `horde-conformance load`")
     lines += [f"  {name}\n    {story}" if story else f"  {name}" for name, story in mine]
     breaking = [f for f in faults.known().values() if f.breaks == id]
     if breaking:

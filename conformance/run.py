@@ -134,7 +134,7 @@ def run(options: Options) -> model.Report:
     Raises:
         Situation: the options cannot be carried out; nothing was started, or all of it has been ended.
     """
-    selected = catalogue.select(options.patterns)
+    selected = selection(options.patterns)
     check(options)
     profile = resolve(options)
     check_declared(selected, profile)
@@ -187,7 +187,7 @@ def _report(
         harness=model.Harness(name="horde-conformance", version=version("horde-conformance")),
         catalogue=model.Catalogue(
             version=catalogue.VERSION,
-            sha256=model.catalogue_sha256(r.model_dump() for r in catalogue.requirements().values()),
+            sha256=model.catalogue_sha256(r.model_dump() for r in catalogue.judged().values()),
         ),
         environment=model.Environment(
             python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -201,16 +201,32 @@ def _report(
         seed=seed,
         strict=options.strict,
         selection=model.Selection(patterns=list(options.patterns), capabilities=sorted(profile.capabilities)),
-        denominator=denominator(catalogue.select(options.patterns), profile),
+        denominator=denominator(selection(options.patterns), profile),
         known_failures=list(options.known_failures),
         requirements=rows,
         aborted=aborted,
     )  # fmt: skip
 
 
+def selection(patterns: Sequence[str]) -> set[str]:
+    """The ids that the patterns match and checks judge.
+
+    Raises:
+        NothingMatches: a pattern matches no requirement.
+        BadOptions: a pattern matches only what a load run measures.
+    """
+    for pattern in patterns:
+        if not catalogue.select([pattern]) & catalogue.judged().keys():
+            raise BadOptions(
+                f"What {pattern!r} matches is measured by a load run; no check judges it.",
+                "Use `horde-conformance load`; `horde-conformance load --help` says how.",
+            )
+    return catalogue.select(patterns) & catalogue.judged().keys()
+
+
 def denominator(selected: set[str], profile: Profile) -> list[str]:
     """The selected ids that the target declares, in the catalogue's order."""
-    every = catalogue.requirements().values()
+    every = catalogue.judged().values()
     return [r.id for r in every if r.id in selected and r.declared(profile.capabilities)]
 
 
@@ -273,8 +289,8 @@ _UNTIL_CONNECTED = 15.0
 def rows(
     selected: set[str], profile: Profile, outcomes: plugin.Outcomes, aborted: str | None
 ) -> list[model.RequirementResult]:
-    """Every requirement of the catalogue with its verdict, whether it was judged or not."""
-    return [_row(r, selected, profile, outcomes, aborted) for r in catalogue.requirements().values()]
+    """Every requirement that checks judge with its verdict, whether it was judged or not."""
+    return [_row(r, selected, profile, outcomes, aborted) for r in catalogue.judged().values()]
 
 
 def _row(
