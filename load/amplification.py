@@ -8,7 +8,6 @@ them.
 
 from __future__ import annotations
 
-import re
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,12 +26,14 @@ from conformance.actors import Family, Job, Worker
 from conformance.profile import Profile
 from fixtures.postgres import open_server
 from load.errors import BadQueue, BadTarget, CouldNotCount
-from load.probes import alone
+from load.probes import alone, listening
 from load.probes import counted as counting
 from load.probes.counted import Counted
 from load.probes.facts import Fact, NotMeasured
 from load.seeding import Description, Payload, seeded
 from load.statistics import Amplification, amplification
+from reports import write
+from reports.measured.parts import Target
 
 Way = Literal["deferral", "natural"]
 Takes = Literal["chat", "text", "both"]
@@ -257,14 +258,21 @@ def amplification_command(
 ) -> None:
     """Count the bytes that a database sends for a pop, for each byte of payload that waits.
 
-    No verdict: the conformance half judges deferral. Ends with 0, or with 3 where it could not be counted.
+    No verdict: the conformance half judges deferral. Ends with 0, or with 3 where it could not be counted. The report
+    stands beside the raw rows.
     """
-    protocol = profiles.load(profile)
+    from load.telling import measures, place  # noqa: PLC0415 - it tells of this module
+
+    protocol, start = profiles.load(profile), measures.Start()
+    write.check_writable(out.parent)
     with _target(protocol, target, database_url, database_proxy, fault) as counted:
+        database = place.database(counted.database_url)
         measured = measure(counted, shown=_bar)
     keep(out, measured)
     show(measured, Console(highlight=False))
-    sys.stdout.write(f"Raw rows: {out}\n")
+    told = Target(address=target or "the reference, started for it", profile=protocol.name)
+    page = measures.kept(measures.tell_amplification(measured, start, told, database), out.parent)
+    sys.stdout.write(f"Raw rows: {out}\nDrawings and figures: {page}\n")
 
 
 @contextmanager
@@ -275,13 +283,12 @@ def _target(
         with open_server(database_url) as postgres, counting.own(profile, postgres, fault) as counted:
             yield counted
         return
-    address = re.fullmatch(r"(.+):(\d{1,5})", listen)
-    if database_url is None or address is None:
+    if database_url is None or not listen:
         raise BadTarget(
             "What a server and its database exchange can be counted only where both are named.",
             "Give --database-url and --database-proxy (host:port), and let the server reach its database there.",
         )
-    with counting.in_front_of(url, profile, database_url, (address[1], int(address[2]))) as counted:
+    with counting.in_front_of(url, profile, database_url, listening.address(listen)) as counted:
         yield counted
 
 

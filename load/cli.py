@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +15,7 @@ from rich.progress import Progress, TaskID
 
 from conformance import profile as profiles
 from conformance.errors import BadOptions, Exit
-from load import seeding, sessions, telling
+from load import seeding, sessions
 from load.amplification import amplification_command
 from load.counts import counts_command
 from load.duet.cli import duet_command
@@ -28,7 +26,6 @@ from load.sessions.ramp import lines
 from load.sweeps.cli import regressions_command, sweep_command
 from reports import write
 from reports.measured.parts import Database
-from reports.measured.summary import print_load_summary
 
 app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
 app.command("duet")(duet_command)
@@ -72,6 +69,11 @@ def run_command(
 
     Ends with 0 for PASS, with 1 for FAIL, with 3 where the generator may not be believed (INVALID).
     """
+    # What tells and draws takes seconds to load, which nobody waits for who only lists or seeds.
+    from load import telling  # noqa: PLC0415
+    from load.telling import measures  # noqa: PLC0415
+    from reports.measured.summary import print_load_summary  # noqa: PLC0415
+
     described = sessions.named(session)
     for run in described.run:
         # A queue that cannot be read is better said before half of the session is over.
@@ -80,7 +82,7 @@ def run_command(
     options = Options(
         target=target, profile=profile, database_url=database_url, seed=seed, database_proxy=database_proxy
     )  # fmt: skip
-    started_at, machine = datetime.now(UTC), telling.machine()
+    start = measures.Start()
     seen: list[Database | None] = []
     with _progress(described) as progress:
         outcome = sessions.play(
@@ -89,14 +91,9 @@ def run_command(
         )  # fmt: skip
     kept = write.write_text(out / RESULT_NAME, outcome.model_dump_json(indent=1))
     report = telling.tell(
-        outcome, command=shlex.join(["horde-conformance", *sys.argv[1:]]), started_at=started_at, machine=machine,
-        database=seen[0],
+        outcome, command=start.command, started_at=start.at, machine=start.machine, database=seen[0]
     )  # fmt: skip
-    # What draws takes seconds to load, which nobody waits for who only lists or seeds.
-    from reports.measured.write import write_load_report  # noqa: PLC0415
-
-    written = write_load_report(report, out)
-    print_load_summary(report, written=written.page)
+    print_load_summary(report, written=measures.kept(report, out))
     for line in (line for knee in outcome.knees for line in lines(knee)):
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"All that was measured: {kept}\n")

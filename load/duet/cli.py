@@ -20,6 +20,7 @@ from load.duet.deciding import Verdict, decide, percent
 from load.duet.rounds import Head, Plan, Round, keep, play
 from load.errors import BadPlan
 from load.statistics import SMALLEST_MARGIN, Answer
+from reports import write
 
 DEFAULT_FILE = Path("build/duet/rounds.jsonl")
 _EXITS = {
@@ -49,18 +50,30 @@ def duet_command(
 ) -> None:
     """Say whether server B is slower than server A, or how small a difference would have been found.
 
-    Ends with 0 for faster or equivalent, with 1 for slower, with 3 where nothing can be said.
+    Ends with 0 for faster or equivalent, with 1 for slower, with 3 where nothing can be said. The report stands beside
+    the raw rounds.
     """
+    from load import telling  # noqa: PLC0415 - it tells of this package
+    from load.telling import measures  # noqa: PLC0415
+
     if launches * rounds < 10:
         raise BadPlan(f"{launches * rounds} pairs are too few.", "Ask for 10 at least; 100 find 9 %.")
-    protocol = profiles.load(profile)
+    protocol, start = profiles.load(profile), measures.Start()
+    write.check_writable(out.parent)
     plan = Plan(launches=launches, rounds=rounds, block_seconds=seconds, margin=margin, seed=seed)
     one, other = target(a, protocol), target(b, protocol)
+    head = Head(a=a, b=b, plan=plan)
     with _database(database_url, one, other) as postgres:
-        played = keep(out, Head(a=a, b=b, plan=plan), play(one, other, plan, protocol, postgres))
-        verdict = decide(list(shown(played, launches * rounds)), plan)
+        database = telling.database(postgres.url() if postgres else None)
+        kept = keep(out, head, play(one, other, plan, protocol, postgres))
+        played = list(shown(kept, launches * rounds))
+    verdict = decide(played, plan)
     show(verdict, Console(highlight=False))
-    sys.stdout.write(f"Raw rounds: {out}\n")
+    report = telling.tell_duet(
+        verdict, head, played, profile=protocol.name, command=start.command, started_at=start.at,
+        machine=start.machine, database=database,
+    )  # fmt: skip
+    sys.stdout.write(f"Raw rounds: {out}\nDrawings and verdict: {measures.kept(report, out.parent)}\n")
     raise typer.Exit(_EXITS.get(verdict.answer, Exit.CONFORMANT))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from load.errors import BadMeasurements
+from load.statistics.late import stats
 
 
 class Amplification(BaseModel):
@@ -39,7 +39,7 @@ def amplification(counts: Sequence[tuple[int, int]]) -> Amplification:
             f"Counts at {len(sizes)} payload sizes do not show whether they lie on a line.", "Count at three or more."
         )
     payload, counted = (np.array(column, dtype=float) for column in zip(*counts, strict=True))
-    line = stats.linregress(payload, counted)
+    line = stats().linregress(payload, counted)
     off = np.abs(counted - (line.intercept + line.slope * payload))
     return Amplification(
         # Adding 0.0 makes 0 of -0.

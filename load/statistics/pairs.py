@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from load.errors import BadMeasurements
+from load.statistics.late import stats
 
 Launches: TypeAlias = Sequence[Sequence[float]]
 """The log ratios of each launch."""
@@ -117,7 +117,7 @@ def smallest_effect(error: float, margin: float, *, power: float = POWER) -> flo
 
     Found is what lies beyond the margin with its whole interval.
     """
-    reach = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(power)
+    reach = stats().norm.ppf((1 + CONFIDENCE) / 2) + stats().norm.ppf(power)
     return float(np.expm1(np.log1p(margin) + reach * error))
 
 
@@ -137,7 +137,7 @@ def _check(launches: list[np.ndarray], margin: float) -> None:
 
 
 def _middle(ratios: np.ndarray, axis: int = -1) -> np.ndarray:
-    middle: np.ndarray = stats.trim_mean(ratios, _TRIMMED, axis=axis)
+    middle: np.ndarray = stats().trim_mean(ratios, _TRIMMED, axis=axis)
     return middle
 
 
@@ -145,7 +145,7 @@ def _p(shifted: np.ndarray, alternative: Literal["less", "greater"]) -> float:
     # All at zero has no ranks, and says nothing.
     if not shifted.any():
         return 1.0
-    return float(stats.wilcoxon(shifted, alternative=alternative, method="approx").pvalue)
+    return float(stats().wilcoxon(shifted, alternative=alternative, method="approx").pvalue)
 
 
 def _drawn(launches: list[np.ndarray], seed: int) -> np.ndarray:
@@ -167,7 +167,8 @@ def _drawn(launches: list[np.ndarray], seed: int) -> np.ndarray:
     if len(launches) == 1:
         # There is nothing to draw among; the pairs alone are drawn.
         return estimate(np.zeros((_RESAMPLES, 1), dtype=int))
-    result = stats.bootstrap(
+    result = stats().bootstrap(
         (numbers,), estimate, n_resamples=_RESAMPLES, batch=_BATCH, method="percentile", vectorized=True, rng=rng
     )
-    return result.bootstrap_distribution
+    distribution: np.ndarray = result.bootstrap_distribution
+    return distribution

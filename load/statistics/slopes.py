@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from load.errors import BadMeasurements
+from load.statistics.late import stats
 
 Round: TypeAlias = Mapping[float, float]
 """One pass through the levels: the figure that was measured at each."""
@@ -130,7 +130,7 @@ def _slope(levels: np.ndarray, x: np.ndarray, table: np.ndarray, dropped: int, c
     each = table @ away / (away @ away)
     batches = np.array([batch.mean() for batch in np.array_split(each, min(len(each), _BATCHES))])
     centre = float(each.mean())
-    reach = float(stats.sem(batches) * stats.t.ppf((1 + confidence) / 2, len(batches) - 1))
+    reach = float(stats().sem(batches) * stats().t.ppf((1 + confidence) / 2, len(batches) - 1))
     return Slope(
         value=centre,
         low=centre - reach,

@@ -30,6 +30,8 @@ from load.sweeps.measuring import Plan, Timing
 from load.sweeps.ordering import Handed
 from load.sweeps.popping import can_put_back
 from load.sweeps.standing import Bench, InTurn, SideBySide, side_by_side
+from reports import write
+from reports.measured.parts import Target
 
 T = TypeVar("T")
 
@@ -67,28 +69,43 @@ def sweep_command(
     seed: Annotated[int, typer.Option(help="Of the order of levels and branches.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller levels, fewer pops.")] = False,
     out: Annotated[
-        Path, typer.Option(help="Folder of the raw rows, a file of JSON lines for each axis.")
+        Path, typer.Option(help="Folder of the report, and of the raw rows: a file of JSON lines for each axis.")
     ] = DEFAULT_FOLDER,
 ) -> None:
     """Measure how a pop grows with payload, queue depth and refused rows ahead, and hold it to its limits.
 
     Ends with 0 where all hold, with 1 where one does not, with 3 where an interval is too wide to say (INVALID).
     """
-    protocol = profiles.load(profile)
+    from load.telling import measures, place  # noqa: PLC0415 - a second, that whoever lists sessions need not wait for
+
+    protocol, start = profiles.load(profile), measures.Start()
+    write.check_writable(out)
     plan = (_QUICK_PLAN if quick else Plan()).model_copy(update={"seed": seed} | ({"rounds": rounds} if rounds else {}))
-    console, said = Console(highlight=False), []
+    console, done, database = Console(highlight=False), list[tuple[Sweep, Measured]](), None
     for axis in axes or list(Axis):
         chosen = [int(level) for level in levels.split(",")] if levels else (QUICK if quick else FULL)[axis]
         swept = sweep(axis, chosen, payload=payload, depth=depth, refused=refused)
         with _bench(swept, protocol, target, database_url, fault) as bench:
+            database = place.database(_database(swept, bench, database_url))
             measured = run(swept, bench, plan, protocol, database_url, fault)
         keep(out / f"{axis.value}.jsonl", measured)
         show(swept, measured, console)
-        said.append(judging.verdict(measured.findings))
-    sys.stdout.write(f"Raw rows: {out}\n")
+        done.append((swept, measured))
+    told = Target(address=target or "the reference, started for it", profile=protocol.name)
+    page = measures.kept(measures.tell_sweeps(done, start, told, seed=seed, database=database), out)
+    sys.stdout.write(f"Raw rows: {out}\nDrawings and verdicts: {page}\n")
+    said = [judging.verdict(measured.findings) for _, measured in done]
     raise typer.Exit(
         max((_EXITS[one] for one in said), key=(Exit.CONFORMANT, Exit.COULD_NOT_RUN, Exit.NOT_CONFORMANT).index)
     )
+
+
+def _database(swept: Sweep, bench: Bench, database_url: str | None) -> str | None:
+    """The database behind what is swept: of several of ours any one, for they are on one server."""
+    if not isinstance(bench, SideBySide):
+        return database_url
+    with bench.at(next(iter(swept.cells))) as standing:
+        return standing.database_url
 
 
 @contextmanager

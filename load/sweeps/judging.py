@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from load.errors import BadMeasurements
 from load.probes.facts import Fact
@@ -27,12 +28,16 @@ FACTOR = 2.0
 
 
 class Finding(Fact):
-    """What is said of one branch: a requirement's outcome with its reason; without an outcome it is told only."""
+    """What is said of one branch: a requirement's outcome with its reason; without an outcome it is told only.
+
+    `of` names the rows that it rests on.
+    """
 
     requirement: str
     branch: str
     outcome: Outcome | None
     reason: str
+    of: Literal["time", "statements", "order"] = "time"
 
 
 def verdict(findings: Sequence[Finding]) -> Outcome:
@@ -95,7 +100,7 @@ def statements(branch: Branch, counts: Sequence[Count]) -> Finding:
     first, last = made[min(made)], made[max(made)]
     outcome = Outcome.PASSED if last <= first else Outcome.FAILED
     reason = f"{first} statements a pop without refused rows, {last} with {max(made):,.0f}"
-    return Finding(requirement="LOD-07", branch=branch, outcome=outcome, reason=reason)
+    return Finding(requirement="LOD-07", branch=branch, outcome=outcome, reason=reason, of="statements")
 
 
 def _order(orders: Sequence[Handed]) -> Finding:
@@ -104,7 +109,7 @@ def _order(orders: Sequence[Handed]) -> Finding:
     reason = f"{orders[0].workers} workers at once: {jobs} jobs, {wrong} pairs in the wrong order"
     reason += f", {worst} overtook the one that fared worst" if wrong else ""
     reason += f", {unknown} jobs not found in the queue" if unknown else ""
-    return Finding(requirement="LOD-07", branch="text jobs, in order", outcome=None, reason=reason)
+    return Finding(requirement="LOD-07", branch="text jobs, in order", outcome=None, reason=reason, of="order")
 
 
 def starvation(timings: Sequence[Timing]) -> Finding:

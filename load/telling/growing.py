@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from load.amplification import Measured
 from load.statistics import Amplification, slopes
+from load.statistics.late import stats
 from reports.measured.parts import Amplified, Curve, Point, Slope, Sweep
 
 _CONFIDENCE = 0.95
@@ -87,7 +87,7 @@ def _points(rounds: Sequence[slopes.Round]) -> Iterable[Point]:
 
 def _ranks(count: int) -> tuple[int, int]:
     """The ranks between which the median lies: distribution-free, by the binomial of how many fall below it."""
-    low = int(stats.binom.ppf((1 - _CONFIDENCE) / 2, count, 0.5))
+    low = int(stats().binom.ppf((1 - _CONFIDENCE) / 2, count, 0.5))
     # At `low - 1` and below it lies less often than allowed.
     first = max(low - 1, 0)
     return first, count - 1 - first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 
 from load.duet import Head, Round
 from load.duet import Verdict as DuetVerdict
@@ -13,13 +12,12 @@ from load.sessions import Outcome, Played, Verdict
 from load.sessions.ramp import Knee
 from load.statistics import Answer, Comparison
 from load.telling.climbing import told_knees, told_step
+from load.telling.measures import harness
 from load.telling.running import told_run
 from reports.measured import parts
 from reports.measured.model import DUET, LoadReport
 from reports.measured.parts import Amplified, Database, Finding, Machine, Run, Sweep, Table, Target
-from reports.model import Harness
 
-_NAME = "horde-conformance"
 _ANSWERS: dict[Answer, parts.Outcome] = {
     Answer.SLOWER: "fail",
     Answer.FASTER: "pass",
@@ -70,7 +68,7 @@ def tell(
     told += [_knee(knee, shown) for knee, shown in zip(outcome.knees, knees, strict=True)]
     urls = dict.fromkeys(played.result.plan.url for played in outcome.runs)
     return LoadReport(
-        harness=_harness(), title=title or f"Load session: {outcome.session.sentence}", command=command,
+        harness=harness(), title=title or f"Load session: {outcome.session.sentence}", command=command,
         seed=outcome.seed, started_at=started_at, ended_at=datetime.now(UTC), machine=machine, database=database,
         targets=tuple(Target(address=url, profile=outcome.profile) for url in urls), findings=(*told, *findings),
         runs=runs, knees=knees, amplification=tuple(amplification), sweeps=tuple(sweeps), tables=tuple(tables),
@@ -154,7 +152,7 @@ def tell_duet(
         name="B against A", kind="figure", outcome=_ANSWERS[verdict.answer], sentence=sentence, rows=DUET
     )  # fmt: skip
     return LoadReport(
-        harness=_harness(), title="Duet of two builds", command=command, seed=head.plan.seed, started_at=started_at,
+        harness=harness(), title="Duet of two builds", command=command, seed=head.plan.seed, started_at=started_at,
         ended_at=datetime.now(UTC), machine=machine, database=database, findings=(finding,),
         targets=tuple(Target(role=role, address=one, profile=profile) for role, one in (("A", head.a), ("B", head.b))),
         duet=told_duet(verdict, head, rounds),
@@ -187,7 +185,3 @@ def _ratio(one: Comparison) -> parts.Ratio:
         answer=one.answer.value, ratio=one.ratio, low=one.low, high=one.high, margin=one.margin,
         smallest_effect=max(one.smallest_effect, 0.0), pairs=one.pairs, launches=one.launches,
     )  # fmt: skip
-
-
-def _harness() -> Harness:
-    return Harness(name=_NAME, version=version(_NAME))

@@ -23,7 +23,7 @@ from reports.measured.parts import (
 from reports.model import Harness, Text
 
 SCHEMA_VERSION: Literal["1"] = "1"
-Verdict = Literal["PASS", "FAIL", "INVALID", "INCONCLUSIVE", "NOTHING JUDGED"]
+Verdict = Literal["PASS", "FAIL", "INVALID", "INCONCLUSIVE", "RECORDED", "NOTHING JUDGED"]
 
 # The rows of these stand once in a report.
 AMPLIFICATION, DUET, FINDINGS = "amplification", "duet", "findings"
@@ -31,7 +31,7 @@ AMPLIFICATION, DUET, FINDINGS = "amplification", "duet", "findings"
 SECONDS, OPERATIONS, GENERATOR = "seconds", "operations", "generator"
 COUNTS, STATEMENTS, SESSIONS = "counts", "statements", "database"
 
-_RANKING: tuple[Verdict, ...] = ("FAIL", "INVALID", "INCONCLUSIVE", "PASS")
+_RANKING: tuple[Verdict, ...] = ("FAIL", "INVALID", "INCONCLUSIVE", "PASS", "RECORDED")
 
 
 class LoadReport(Part):
@@ -98,7 +98,7 @@ class LoadReport(Part):
         """The verdict in one sentence, with the first reason."""
         verdict, deciding = self._judged()
         if verdict == "NOTHING JUDGED":
-            return "NOTHING JUDGED: nothing was measured that a limit or a rule speaks of."
+            return "NOTHING JUDGED: nothing was measured."
         if verdict == "PASS" and len(deciding) > 1:
             return f"PASS: all {len(deciding)} rules and limits are kept."
         more = f" ({len(deciding) - 1} more)" if len(deciding) > 1 else ""
@@ -107,8 +107,8 @@ class LoadReport(Part):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> Literal[0, 1, 3]:
-        """The console command's exit code: 0 passed, 1 failed, 3 nothing can be said."""
-        return 0 if self.verdict == "PASS" else 1 if self.verdict == "FAIL" else 3
+        """The console command's exit code: 0 passed, or there was no limit; 1 failed, 3 nothing can be said."""
+        return 0 if self.verdict in {"PASS", "RECORDED"} else 1 if self.verdict == "FAIL" else 3
 
     def _judged(self) -> tuple[Verdict, list[Finding]]:
         """The verdict and the findings that decide it, those of the first run first."""
@@ -135,5 +135,6 @@ def _group(findings: list[Finding]) -> tuple[Verdict, list[Finding]]:
         ("FAIL", those("fail")),
         ("INCONCLUSIVE", those("inconclusive")),
         ("PASS", those("pass")),
+        ("RECORDED", those("recorded")),
     )
     return next(((verdict, found) for verdict, found in ladder if found), ("NOTHING JUDGED", []))

@@ -18,6 +18,7 @@ _STYLES = {
     "FAIL": "bold red",
     "INVALID": "bold yellow",
     "INCONCLUSIVE": "bold yellow",
+    "RECORDED": "bold",
     "NOTHING JUDGED": "bold yellow",
     "pass": "green",
     "fail": "red",

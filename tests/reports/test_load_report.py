@@ -41,8 +41,10 @@ def judged(*findings: tuple[str, str, str | None]) -> LoadReport:
 @pytest.mark.parametrize(
     ("findings", "verdict", "sentence", "code"),
     [
-        ((), "NOTHING JUDGED", "NOTHING JUDGED: nothing was measured that a limit or a rule speaks of.", 3),
-        ((("recorded", "figure", None),), "NOTHING JUDGED", None, 3),
+        ((), "NOTHING JUDGED", "NOTHING JUDGED: nothing was measured.", 3),
+        ((("recorded", "figure", None),), "RECORDED", "RECORDED: figure recorded", 0),
+        ((("recorded", "figure", None), ("pass", "gate", RUN)), "PASS", "PASS: gate pass", 0),
+        ((("recorded", "gate", RUN), ("invalid", "generator", RUN)), "INVALID", None, 3),
         ((("pass", "gate", RUN),), "PASS", "PASS: gate pass", 0),
         (
             (("pass", "gate", RUN), ("pass", "generator", RUN)),
