@@ -19,7 +19,7 @@ from conformance.errors import Exit, NothingMatches, Situation
 from conformance.stories import planted
 from fixtures.faults import FaultError
 from fixtures.postgres import PostgresError
-from reports import junit, known, load, render, slowest, terminal, write
+from reports import comparison, diff, junit, known, load, render, slowest, terminal, write
 from reports.errors import ReportError
 from reports.model import CheckResult, Report
 
@@ -165,6 +165,23 @@ def render_command(
         _print(text)
     else:
         write.write_text(out, text)
+
+
+@app.command("diff")
+def diff_command(
+    old: Annotated[Path, typer.Argument(help="The report.json of the older run.")],
+    new: Annotated[Path, typer.Argument(help="The report.json of the newer run.")],
+    form: Annotated[comparison.Form, typer.Option("--as", help="How to tell it.")] = comparison.Form.TERMINAL,
+    out: Annotated[Path | None, typer.Option(help="The file to write; by default it is printed.")] = None,
+) -> None:
+    """Compare two reports: what regressed, was fixed, is new, gone, or can no longer be judged; 5 if it got worse."""
+    compared = diff.diff(load.read_report(old), load.read_report(new))
+    text = comparison.told(compared, form)
+    if out is None:
+        _print(text)
+    else:
+        write.write_text(out, text)
+    raise typer.Exit(Exit.WORSE if compared.worse else Exit.CONFORMANT)
 
 
 @app.command("history")

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     USAGE = 2
     COULD_NOT_RUN = 3
     EXPECTATION = 4
+    WORSE = 5
 
 
 class Situation(Exception):

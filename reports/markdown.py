@@ -24,7 +24,7 @@ _SENTENCE = 160
 _REASON = 600
 _CHECKS = 3
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@$:])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@$]|:(?=[\w/]))")
 _MARKS = {
     "conformant": "✅",
     "conformant so far": "✅",
