@@ -89,6 +89,10 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "conftest.py").write_text("raise RuntimeError('the reader\\'s own conftest was imported')\n")
     for ours, theirs in (("schema.sql", "before.sql"), ("5.1.15.sql", "change.sql")):
         shutil.copy(ROOT / "fixtures" / "horde" / "sql" / ours, folder / theirs)
+    for run in ("before", "after", "report"):
+        (folder / run).mkdir()
+        shutil.copy(ROOT / "tests" / "reports" / "published" / "report-2.json", folder / run / "report.json")
+    (folder / "known.toml").write_text(next(blocks(ROOT / "docs" / "how-to" / "accept-a-known-failure.md", "toml")))
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     return folder
 
