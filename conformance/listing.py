@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import pytest
 
-from conformance import catalogue
+from conformance import catalogue, record
 from conformance.catalogue import Requirement
 from conformance.checks import MARK
 from conformance.plugin import call_pytest
@@ -115,6 +115,7 @@ def explanation(id: str) -> str:
         f"{id} ({requirement.level})",
         f"  {requirement.statement}",
         f"basis: {requirement.basis}, {_BASIS[requirement.basis]}",
+        *(f'the record: "{sentence}"' for sentence in record.quoted(id)),
         f"judges: {'both families' if requirement.half == 'both' else f'the {requirement.half} family'}",
         f"needs: {', '.join(requirement.capabilities) or 'nothing'}",
     ]

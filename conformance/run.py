@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from conformance import catalogue, counting, migration, plugin, preflight, targets
+from conformance import catalogue, counting, migration, plugin, preflight, record, targets
 from conformance import profile as profiles
 from conformance.client import Client
 from conformance.counting import Counting
@@ -325,6 +325,7 @@ def _row(
         statement=requirement.statement,
         capabilities=list(requirement.capabilities),
         marks=list(requirement.marks),
+        record=record.quoted(requirement.id),
         verdict=verdict,
         reason=reason,
         checks=checks,
