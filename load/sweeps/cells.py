@@ -19,11 +19,20 @@ _HEAD_ROWS, _HEAD_BYTES = 2, 256
 
 
 class Branch(StrEnum):
-    """What a pop brings: each is a path of its own through a server."""
+    """What a pop brings: each is a path of its own through a server.
 
+    Two bring nothing: nobody asked for a model of the unasked pop's, and every request is too long for the empty one.
+    """
+
+    UNASKED = "unasked pop"
     EMPTY = "empty pop"
     TEXT = "text job"
     CHAT = "chat job"
+
+
+NOTHING = frozenset({Branch.UNASKED, Branch.EMPTY})
+# A server need not look at the queue to know that nobody asked for a model: what grows there is the depth alone.
+_LOOKING = (Branch.EMPTY, Branch.TEXT, Branch.CHAT)
 
 
 class Axis(StrEnum):
@@ -83,7 +92,7 @@ class Sweep:
 
     axis: Axis
     cells: dict[float, Cell]
-    branches: tuple[Branch, ...] = tuple(Branch)
+    branches: tuple[Branch, ...] = _LOOKING
     names: dict[float, str] = field(default_factory=dict)
 
     def name(self, level: float) -> str:
@@ -130,4 +139,4 @@ def sweep(
     changed = {Axis.PAYLOAD: "payload_bytes", Axis.DEPTH: "waiting", Axis.REFUSED: "refused"}[axis]
     cells = {float(level): base.model_copy(update={changed: level}) for level in sorted(set(levels))}
     names = {float(level): f"{level / KIB:g} KiB" for level in levels} if axis is Axis.PAYLOAD else {}
-    return Sweep(axis, cells, names=names)
+    return Sweep(axis, cells, tuple(Branch) if axis is Axis.DEPTH else _LOOKING, names)

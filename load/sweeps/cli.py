@@ -23,7 +23,7 @@ from load.errors import BadTarget
 from load.probes.facts import Fact, NotMeasured
 from load.statistics import Outcome
 from load.sweeps import counting, finding, judging, measuring, ordering, planting, regressions
-from load.sweeps.cells import BASE_DEPTH, BASE_PAYLOAD, BASE_REFUSED, FULL, QUICK, Axis, Branch, Sweep, sweep
+from load.sweeps.cells import BASE_DEPTH, BASE_PAYLOAD, BASE_REFUSED, FULL, NOTHING, QUICK, Axis, Branch, Sweep, sweep
 from load.sweeps.counting import Count
 from load.sweeps.judging import Finding
 from load.sweeps.measuring import Plan, Timing
@@ -129,7 +129,7 @@ def run(
     missing: list[NotMeasured] = []
     branches = swept.branches
     if not ours and not can_put_back(profile, database_url):
-        branches = tuple(branch for branch in branches if branch is Branch.EMPTY)
+        branches = tuple(branch for branch in branches if branch in NOTHING)
         missing.append(NotMeasured(not_measured="pops with a job", reason="they could not be put back (put_back)"))
     blocks = plan.rounds * len(swept.cells) * len(branches)
     timings = tuple(_bar(measuring.measure(swept, bench, plan, branches), blocks, f"Sweep: {swept.axis}"))

@@ -16,7 +16,7 @@ import sqlalchemy
 from conformance.profile import Profile
 from load.errors import NotMeasurable
 from load.seeding import Seeded
-from load.sweeps.cells import Branch
+from load.sweeps.cells import NOTHING, Branch
 
 # Seconds after which a connection is opened anew, far fewer than any server keeps one.
 _STALE = 4.0
@@ -58,6 +58,9 @@ class Declared:
     def for_branch(self, branch: Branch, profile: Profile) -> dict[str, Any]:
         """The fields of a pop that goes down this branch."""
         fields: dict[str, Any] = {"bridge_agent": profile.workers.validated_bridge, **self.fields}
+        if branch is Branch.UNASKED:
+            model = f"{self.fields['models'][0]}-unasked"
+            return {**fields, "models": [model], "chat_models": [model], "accept_text": True}
         if branch is Branch.EMPTY:
             # No request is so short.
             return {**fields, "max_length": profile.limits.max_length_minimum}
@@ -144,7 +147,7 @@ class Popper:
             chat = self._profile.read("job", "chat", answer)
             brought = Branch.TEXT if chat is None else Branch.CHAT
         given = tuple(map(str, ids)) if first is not None else ()
-        if brought is not branch:
+        if brought is not (Branch.EMPTY if branch in NOTHING else branch):
             self.put_back(given)
             raise NotMeasurable(f"A pop brought {brought} instead of {branch}.", "Does nobody else use the target?")
         return Popped(heard.seconds, heard.sent, heard.sent + heard.seconds, given)

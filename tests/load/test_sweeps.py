@@ -134,6 +134,16 @@ def test_pops_of_the_reference_are_timed_counted_and_put_back(postgres: Server, 
     )
 
 
+def test_a_pop_of_a_model_that_nobody_asked_for_brings_nothing_at_any_depth(postgres: Server) -> None:
+    cells = {float(depth): Cell(payload_bytes=256, waiting=depth) for depth in (2, 200)}
+    swept = Sweep(Axis.DEPTH, cells, (Branch.UNASKED,))
+    with side_by_side(swept, PROFILE, postgres) as bench:
+        few, many = counting.count(swept, bench, PROFILE.server.command)
+    assert (few.statements, few.received_bytes) == (many.statements, many.received_bytes)
+    assert sweep(Axis.DEPTH, (2, 20, 200)).branches == tuple(Branch)
+    assert sweep(Axis.REFUSED, (0, 5, 30)).branches == (Branch.EMPTY, Branch.TEXT, Branch.CHAT)
+
+
 def test_a_server_that_looks_into_what_it_does_not_hand_out_is_counted_so(postgres: Server) -> None:
     level, fault = 16_384.0, "undeferred-column"
     swept = Sweep(Axis.PAYLOAD, {level: Cell(payload_bytes=int(level), waiting=10)}, (Branch.CHAT,))
