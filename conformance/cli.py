@@ -87,7 +87,7 @@ def run_command(
     # A run may take minutes: what cannot be written afterwards is better said before.
     write.check_writable(out)
     with _progress() as told:
-        report = run.run(replace(options, on_result=told, on_begin=lambda report: _write(report, out)))
+        report = run.run(replace(options, evidence=out, on_result=told, on_begin=lambda report: _write(report, out)))
     written = _write(report, out)
     _summarise(report, written)
     raise typer.Exit(report.exit_code)

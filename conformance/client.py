@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -18,13 +19,22 @@ from conformance.profile import Profile, dig
 
 # What a server that goes away under a call, or has gone, looks like; one that only takes its time is not among them.
 _LOST = frozenset({REFUSED, LOST})
+# A clock of what is asked, which no two questions share.
+_moments = itertools.count()
 # What calls that never left this machine ended with.
 _UNSENT = frozenset({REFUSED, UNREACHED, INVALID})
 
 
+# What a check asked of an answer: the moment, the kind of the place, its name, what it was read from, what it found.
+Question = tuple[int, str, str, Any, Any]
+
+
 @dataclass(frozen=True)
 class Exchange:
-    """One call and its answer. Times are seconds of the monotonic clock; `status` is None where no answer came."""
+    """One call and its answer. Times are seconds of the monotonic clock; `status` is None where no answer came.
+
+    A body that is no UTF-8 stands beside its text as the bytes that it is. `asked` is what was read of the answer.
+    """
 
     actor: str
     operation: str
@@ -38,6 +48,9 @@ class Exchange:
     started: float
     ended: float
     error: str | None = None
+    request_bytes: bytes | None = None
+    response_bytes: bytes | None = None
+    asked: list[Question] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def lost(self) -> bool:
@@ -126,7 +139,13 @@ class Answer:
 
     def read(self, name: str, default: Any = None) -> Any:
         """A field of ours, read where the profile has it."""
-        return self.profile.read(self.kind, name, self.body, default)
+        return self.look(self.kind, name, self.body, default)
+
+    def look(self, kind: str, name: str, data: Any, default: Any = None) -> Any:
+        """A field of ours of a part of this answer, such as one generation of a status."""
+        value = self.profile.read(kind, name, data, default)
+        self.exchange.asked.append((next(_moments), kind, name, data, value))
+        return value
 
     def need(self, name: str) -> Any:
         """A field of ours that the story cannot go on without.
@@ -172,20 +191,42 @@ def as_id(value: Any, answer: Answer) -> str:
 
 @dataclass
 class Recorder:
-    """The exchanges of one check, in the order in which they ended; safe to use from several threads."""
+    """The exchanges of one check, in the order in which they ended; safe to use from several threads.
+
+    `on_behalf` is added to the name under which its calls are made: the ids that the check judges. Of what comes after
+    more bytes than a check needs, only the beginnings of the bodies are kept.
+    """
 
     exchanges: list[Exchange] = field(default_factory=list)
+    on_behalf: str = ""
+    _held: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, exchange: Exchange) -> None:
         with self._lock:
-            self.exchanges.append(exchange)
+            self._held += len(exchange.request_body or "") + len(exchange.response_body or "")
+            self.exchanges.append(exchange if self._held <= _HELD else _beginning(exchange))
 
     def take(self) -> list[Exchange]:
         """The exchanges so far; the recorder begins anew."""
         with self._lock:
-            taken, self.exchanges = self.exchanges, []
+            taken, self.exchanges, self._held = self.exchanges, [], 0
         return taken
+
+
+# Characters of bodies that are kept of one check; and of a body, once these are used up.
+_HELD = 256 * 1024 * 1024
+_BEGINNING = 2000
+
+
+def _beginning(exchange: Exchange) -> Exchange:
+    return replace(
+        exchange,
+        request_body=exchange.request_body and exchange.request_body[:_BEGINNING],
+        response_body=exchange.response_body and exchange.response_body[:_BEGINNING],
+        request_bytes=None,
+        response_bytes=None,
+    )
 
 
 class Client:
@@ -252,7 +293,7 @@ class Client:
             CouldNotRun: no answer came: refused, reset, timed out.
         """
         method, route = self.profile.route(operation, **ids)
-        headers = {self.profile.headers.client_agent: self.profile.client_agent}
+        headers = {self.profile.headers.client_agent: self.profile.client_agent + self.recorder.on_behalf}
         if key is not None:
             headers[self.profile.headers.key] = key
         content = raw
@@ -298,6 +339,7 @@ class Client:
             url=url,
             request_headers=dict(headers),
             request_body=None if content is None else content.decode("utf-8", "backslashreplace"),
+            request_bytes=_no_text(content),
             started=time.monotonic(),
         )
         try:
@@ -311,10 +353,22 @@ class Client:
             status=received.status,
             response_headers=received.headers,
             response_body=received.body.decode("utf-8", "backslashreplace"),
+            response_bytes=_no_text(received.body),
             ended=time.monotonic(),
         )
         self.recorder.add(exchange)
         return Answer(exchange, self.profile, kind, _json(received.body), received.status)
+
+
+def _no_text(content: bytes | None) -> bytes | None:
+    """The bytes of a body that is no UTF-8."""
+    if content is None or content.isascii():
+        return None
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return content
+    return None
 
 
 def _json(received: bytes) -> Any:

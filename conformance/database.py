@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +20,16 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A statement that was run for a check, when by the monotonic clock, and the rows that it gave (None: none)."""
+
+    text: str
+    values: dict[str, Any]
+    rows: list[Row] | None
+    moment: float
+
+
+@dataclass(frozen=True)
 class Figures:
     """A table's statistics: blocks touched out of line, rows updated, when it was last scanned, and the time now.
 
@@ -32,10 +43,11 @@ class Figures:
 
 
 class Database:
-    """Runs the profile's statements; each in a transaction of its own."""
+    """Runs the profile's statements; each in a transaction of its own. `told` are those of one check."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.told: list[Statement] = []
         self.engine = sqlalchemy.create_engine(_psycopg2(url), pool_pre_ping=True)
 
     def anew(self) -> Self:
@@ -54,7 +66,9 @@ class Database:
         """
         with nullcontext(on) if on is not None else self.session() as connection:
             result = connection.execute(_text(statement), values)
-            return [dict(row) for row in result.mappings()] if result.returns_rows else []
+            rows = [dict(row) for row in result.mappings()] if result.returns_rows else []
+        self.told.append(Statement(statement, values, rows, time.monotonic()))
+        return rows
 
     def run(self, statement: str, **values: Any) -> int:
         """Run a statement and give the number of rows that it touched.
@@ -63,7 +77,9 @@ class Database:
             CouldNotRun: the profile has no such statement, or the database refuses it.
         """
         with self.session() as connection:
-            return connection.execute(_text(statement), values).rowcount
+            touched = connection.execute(_text(statement), values).rowcount
+        self.told.append(Statement(statement, values, None, time.monotonic()))
+        return touched
 
     @contextmanager
     def session(self) -> Iterator[sqlalchemy.Connection]:

@@ -7,6 +7,7 @@ does not hold is *failed*; everything else that stops a story is *could not run*
 from __future__ import annotations
 
 import gc
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from conformance.client import Exchange
 from conformance.errors import BadCatalogue, CouldNotRun, TargetNotReady
 from conformance.stage import Cast, Resources, Stage
 from reports import model
+from reports.evidence import Evidence
 
 Results = list[tuple[str, model.CheckResult]]
 
@@ -71,6 +73,9 @@ class VerdictPlugin:
         stage = Stage(self.resources, request.node.name)
         request.node.stash[STAGE] = stage
         self.resources.client.recorder.take()
+        self.resources.client.recorder.on_behalf = f"#{','.join(self._wanted(request.node))}"
+        if self.resources.database is not None:
+            self.resources.database.told.clear()
         yield stage
         stage.tidy()
 
@@ -181,29 +186,48 @@ class VerdictPlugin:
         error = call.excinfo.value if call.excinfo else None
         stage = item.stash.get(STAGE, None)
         exchanges = self.resources.client.recorder.take()
+        story = inspect.getdoc(getattr(item, "function", None)) or ""
         broken = _broken(error, item)
         for id in self._wanted(item):
             spared = broken is not None and broken.requirement != id
             if broken is not None and spared and not broken.others_judged:
                 continue
             verdict, reason = _verdict(None if spared else error)
+            shown = [] if verdict == "passed" else exchanges[-_EVIDENCE:]
             result = model.CheckResult(
                 name=item.name,
+                story=story,
                 verdict=verdict,
                 reason=reason,
                 seconds=max(0.0, call.duration),
                 calls=len(exchanges),
                 waited=_waited(exchanges),
                 notes=stage.notes if stage else {},
-                exchanges=[] if verdict == "passed" else [self._evidence(e) for e in exchanges[-_EVIDENCE:]],
+                exchanges=[self._evidence(e) for e in shown],
+                evidence=self._made(id, item, error, exchanges, shown, reason) if verdict == "failed" else None,
             )
             item.stash[RESULTS].append((id, result))
         if error is not None:
             item.stash[LOST] = next((e.error for e in exchanges if e.lost), None)
 
+    def _made(
+        self, id: str, item: pytest.Item, error: BaseException | None, exchanges: list[Exchange],
+        shown: list[Exchange], reason: str | None,
+    ) -> Evidence | None:  # fmt: skip
+        stage = item.stash.get(STAGE, None)
+        if error is None or stage is None:
+            return None
+        # Nobody pays for it whose target is conformant.
+        from conformance.evidence import making  # noqa: PLC0415
+
+        told = [] if self.resources.database is None else list(self.resources.database.told)
+        failed = making.Failed(item.name, [id], error, stage, exchanges, told)
+        return making.evidence(failed, shown, reason or "")
+
     def _evidence(self, exchange: Exchange) -> model.Exchange:
         return model.Exchange(
             actor=exchange.actor,
+            operation=exchange.operation,
             method=exchange.method,
             url=exchange.url,
             request_headers=dict(exchange.request_headers),

@@ -40,7 +40,10 @@ SUITES = "conformance.suites"
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. Without `target` the embedded reference is judged."""
+    """What was asked for. Without `target` the embedded reference is judged.
+
+    `evidence` is the report's folder: what shows the failures is written there, under `evidence/`.
+    """
 
     patterns: tuple[str, ...] = ()
     target: str | None = None
@@ -54,6 +57,7 @@ class Options:
     strict: bool = False
     fault: str | None = None
     known_failures: tuple[KnownFailure, ...] = ()
+    evidence: Path | None = None
     on_result: Callable[[str, model.CheckResult], None] | None = None
     on_begin: Callable[[model.Report], object] | None = None
 
@@ -161,7 +165,15 @@ def run(options: Options) -> model.Report:
                     preflight.heartbeat_within(client, _UNTIL_CONNECTED)
                 casts = preflight.ready(client, lanes(selected, judged))
                 resources = Resources(
-                    client, casts[0], database, seed, postgres, options.fault, options.explore, counted
+                    client,
+                    casts[0],
+                    database,
+                    seed,
+                    postgres,
+                    options.fault,
+                    options.explore,
+                    counted,
+                    options.evidence,
                 )
                 preflight.round_trip(resources)
             if counted is not None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
@@ -70,7 +71,8 @@ class Cast:
 class Resources:
     """What the checks of one run share. `postgres` is a server on which the harness may make databases.
 
-    `explore` asks the contract suite for more examples than the run's seed gives, from seeds of their own.
+    `explore` asks the contract suite for more examples than the run's seed gives, from seeds of their own. `evidence`
+    is the report's folder, where evidence of failures is written; None writes none.
     """
 
     client: Client
@@ -81,6 +83,7 @@ class Resources:
     fault: str | None = None
     explore: bool = False
     counting: Counting | None = None
+    evidence: Path | None = None
 
     @contextmanager
     def in_lane(self, cast: Cast) -> Iterator[Resources]:
@@ -109,6 +112,9 @@ class Stage:
         self._requests: list[Request] = []
         self._hired: list[tuple[Workforce, str]] = []
         self._workers: list[Worker] = []
+        # Each name that was made up here, and where among the exchanges the example that is judged last began.
+        self.names: list[str] = []
+        self.example_began: tuple[int, int] | None = None
         # Names must be new on a server that keeps what earlier runs left; a run with the same seed is new too.
         self._names = random.Random()
 
@@ -118,7 +124,9 @@ class Stage:
         """Letters and digits that nobody has used before; the first is a letter."""
         alphabet = string.ascii_lowercase + "0123456789"
         first = self._names.choice(string.ascii_lowercase)
-        return first + "".join(self._names.choices(alphabet, k=length - 1))
+        name = first + "".join(self._names.choices(alphabet, k=length - 1))
+        self.names.append(name)
+        return name
 
     def model(self, owner: int | Account = 0) -> str:
         """A model name of this check's own with a known price, served by that owner's workers only."""
@@ -413,6 +421,7 @@ class Stage:
             nonlocal stop_shrinking
             if worst and time.monotonic() > stop_shrinking and example != worst[-1]:
                 return
+            self.example_began = (self.example_began or (self.exchanged, 0))[0], self.exchanged
             try:
                 judge(example)
             except BaseException as failure:
@@ -431,8 +440,10 @@ class Stage:
             phases=(Phase.explicit, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )(hypothesis.given(examples)(run))
+        self.example_began = None
         try:
             hypothesis.seed(self.resources.seed if seed is None else seed)(settled)()
+            self.example_began = None
         except Flaky:
             # A target that fails an example now and then has failed it.
             raise failures[-1] from None

@@ -18,7 +18,7 @@ class Generation:
 
     def read(self, name: str) -> Any:
         """A field of ours of this generation."""
-        return self.answer.profile.read("generation", name, self.data)
+        return self.answer.look("generation", name, self.data)
 
     @property
     def text(self) -> Any:
@@ -100,7 +100,7 @@ class Status:
     def partials(self) -> list[Any]:
         """The output so far of each generation in flight that posted some."""
         shown = self._list(self.answer.read("partials") or [])
-        return [self.answer.profile.read("partial", "output", data) for data in shown]
+        return [self.answer.look("partial", "output", data) for data in shown]
 
     def _list(self, shown: Any) -> list[Any]:
         if not isinstance(shown, list):

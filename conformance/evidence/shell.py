@@ -1,0 +1,377 @@
+"""The script that shows a failure again: a shell, curl, sed and grep; psql where the story needs the database."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from conformance.evidence.deciding import Condition
+from conformance.evidence.naming import Names, Role, captures, new
+from conformance.evidence.spans import Piece
+from conformance.evidence.steps import Step
+from conformance.evidence.told import Call, Sql, Told
+from conformance.profile import Profile
+
+# A longer script nobody reads, and a longer argument no shell takes.
+LARGEST = 1024 * 1024
+_LONGEST_TEXT = 6000
+# Rounds of a race, and calls of all rounds together, save for the least rounds.
+ROUNDS = 20
+_CALLS = 200
+# As the client of the checks escapes a path.
+_PLAIN = "%/:?=&;,@!$'()*+~[]"
+
+
+class NoScript(Exception):
+    """No script can tell this story again; the text is the reason."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script's text, the programs and variables that it needs beside a shell, and how often it tries a race."""
+
+    text: str
+    needs: tuple[str, ...]
+    rounds: int
+
+
+@dataclass
+class Story:
+    """What a script is written from."""
+
+    title: str
+    file: str
+    base: str
+    agent: str
+    profile: Profile
+    roles: Sequence[Role]
+    made_up: Sequence[str]
+    steps: Sequence[Step]
+    conditions: Sequence[Condition]
+    names: Names = field(default_factory=Names)
+
+
+def script(story: Story) -> Script:
+    """The script of a story.
+
+    Raises:
+        NoScript: it cannot be told again with curl.
+    """
+    writer = _Writer(story)
+    lines = writer.lines()
+    body = [*writer.beginnings(), *writer.spelt(lines)]
+    rounds = _rounds(story.steps)
+    if rounds > 1:
+        body = ["story() {", *body, "}", *_race(rounds)]
+    text = writer.head() + "\n".join(body) + "\n"
+    if len(text) > LARGEST:
+        raise NoScript(f"it would be {len(text)} characters long")
+    return Script(text, tuple(writer.needs), rounds)
+
+
+def _rounds(steps: Sequence[Step]) -> int:
+    """How often a race is told at most: the more calls it has, the less often."""
+    calls = sum(len(step.told) for step in steps)
+    return max(3, min(ROUNDS, _CALLS // calls)) if any(len(step.told) > 1 for step in steps) else 1
+
+
+def _race(rounds: int) -> list[str]:
+    return f"""
+# A race: told again until it shows, {rounds} times at most.
+round=0; result=2
+while [ $round -lt {rounds} ]; do
+  round=$((round + 1))
+  (story); code=$?
+  [ $code -eq 1 ] && exit 1
+  [ $code -eq 0 ] && result=0
+done
+exit $result""".split("\n")
+
+
+_SQL = r"""# sql N: run a statement on the server's database; what it gives is answer N, as JSON.
+sql() {
+  fill >"$dir/$1.sent"
+  psql -XqAt -v ON_ERROR_STOP=1 "$database" -f "$dir/$1.sent" >"$dir/$1" 2>"$dir/error" || stop "the database refuses: $(sed -n 1p "$dir/error")"
+}"""
+
+
+class _Writer:
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.names = story.names
+        self.needs: list[str] = ["curl", "grep", "sed"]
+        self._listed = story.profile.accounts.method != "test-user"
+        self._variables: dict[str, str] = {}
+
+    def spelt(self, lines: list[str]) -> list[str]:
+        """The lines, with the other spellings of an id after it was kept."""
+        said: list[str] = []
+        for line in lines:
+            said.append(line)
+            name = line.split(" ")[1] if line.startswith("keep ") else ""
+            if f"{name}:upper" in self.names.used:
+                said.append(f'name {name}:upper "$(printf %s "$value" | sed \'y/abcdef/ABCDEF/\')"')
+            if f"{name}:bare" in self.names.used:
+                said.append(f'name {name}:bare "$(printf %s "$value" | sed \'s/-//g\')"')
+        return said
+
+    # What comes before the calls
+
+    def head(self) -> str:
+        """What every script begins with."""
+        story, profile = self.story, self.story.profile
+        database = any(isinstance(one, Sql) for step in story.steps for one in step.told)
+        usage = " [postgresql://…]" if database else ""
+        if self._variables:
+            usage += "".join(
+                f"\n# Needs the environment variable {name}." for name in dict.fromkeys(self._variables.values())
+            )
+        further = [_SQL, "database=${2:-$DATABASE_URL}"] if database else []
+        if database:
+            self.needs += ["psql", "DATABASE_URL"]
+        self.needs += dict.fromkeys(self._variables.values())
+        filled = {
+            "TITLE": story.title, "FILE": story.file.rpartition("/")[2], "USAGE": usage, "BASE": story.base,
+            "PATIENCE": f"{profile.timings.answer:g}", "AGENT_HEADER": profile.headers.client_agent,
+            "AGENT": story.agent, "KEY_HEADER": profile.headers.key, "FURTHER": "\n".join(further),
+        }  # fmt: skip
+        text = (files("conformance") / "evidence" / "repro.sh").read_text("utf-8")
+        return re.sub("@([A-Z_]+)@", lambda found: filled.get(found[1], found[0]), text)
+
+    def beginnings(self) -> list[str]:
+        """Names and accounts that the story's calls use."""
+        lines = ["names=", "run=$(echo \"$$$(date +%s)$round\" | sed 's/.*\\(.......\\)$/\\1/')"]
+        for value in self.story.made_up:
+            name = self.names.values.get(value)
+            if name in self.names.used:
+                lines.append(f'name {name} "n${{run}}{int(name[3:]):02d}{"x" * (len(value) - 10)}"')
+        for number, role in enumerate(self._used_roles()):
+            lines += self._account(role, f"a{number}")
+        return lines
+
+    def _used_roles(self) -> list[Role]:
+        needed = {name.split(":")[0].rpartition("_")[0] for name in self.names.used}
+        if "flagged1" in needed:
+            needed.add("moderator1")
+        return sorted((r for r in self.story.roles if r.name in needed), key=lambda role: role.flagged)
+
+    def _account(self, role: Role, number: str) -> list[str]:
+        place = self.story.profile.answer["account" if self._listed else "make_account"]
+        if self._listed:
+            lines = [self._listed_key(role), *self._ask(number, f"@{role.name}_key@", "account")]
+        else:
+            fields = {
+                "username": f"{role.name} @run@", "oauth_id": f"repro-{role.name} @run@", "moderator": role.moderator,
+                "trusted": role.trusted, "kudos": self.story.profile.accounts.kudos,
+            }  # fmt: skip
+            lines = ['name run "$run"', *self._send(number, "", "make_account", fields)]
+            lines.append(f"keep {role.name}_key {number} {_last(place['key'])}")
+        lines += [f"keep {role.name}_{what} {number} {_last(place[what])}" for what in ("alias", "id")]
+        if role.flagged and not self._listed:
+            flag = self._send(
+                f"{number}f", "@moderator1_key@", "modify_account", {"flagged": True}, id=f"@{role.name}_id@"
+            )
+            lines += flag
+        return lines
+
+    def _listed_key(self, role: Role) -> str:
+        accounts = self.story.profile.accounts
+        kinds = {
+            "requester": accounts.requester_keys_variable, "owner": accounts.owner_keys_variable,
+            "moderator": accounts.moderator_keys_variable,
+        }  # fmt: skip
+        kind, place = re.sub(r"\d", "", role.name), int(re.sub(r"\D", "", role.name))
+        if kind not in kinds:
+            raise NoScript(f"the {kind} of the story is nobody that the environment has a key of")
+        self._variables[role.name] = kinds[kind]
+        nth = "s/^" + "[^,]*, *" * (place - 1) + "\\([^,]*\\).*/\\1/p"
+        return f'name {role.name}_key "$(printf %s "${{{kinds[kind]}:?}}" | sed -n {shlex.quote(nth)})"'
+
+    def _ask(self, number: str, key: str, operation: str) -> list[str]:
+        method, path = self.story.profile.route(operation)
+        return [f"say {number} {key} {method} {shlex.quote(path)}", f"must {number} 200"]
+
+    def _send(self, number: str, key: str, operation: str, fields: Mapping[str, Any], **ids: str) -> list[str]:
+        method, path = self.story.profile.route(operation, **ids)
+        body = json.dumps(self.story.profile.build(operation, fields))
+        lines = [f"say {number} {key or chr(39) * 2} {method} {path} application/json <<'END'", body, "END"]
+        ok = self.story.profile.statuses["make_account" if operation == "make_account" else "moderate"]
+        return [
+            *lines,
+            f'case $(sed -n 1p "$dir/{number}.status") in {"|".join(map(str, ok))}) ;; *) must {number} {ok[0]} ;; esac',
+        ]
+
+    # The calls
+
+    def lines(self) -> list[str]:
+        last = max((c.told.number for c in self.story.conditions), default=0)
+        told = [one for step in self.story.steps for one in step.told if one.number <= last]
+        if not told:
+            raise NoScript("no answer decided it")
+        lines: list[str] = []
+        for step in self.story.steps:
+            kept = [one for one in step.told if one.number <= last]
+            if kept:
+                lines += self._step(step, kept, [later for later in told if later not in kept])
+        return [*lines, f'echo "the defect shows: {_quoted(self.story.title)}"', "exit 1"]
+
+    def _step(self, step: Step, told: list[Told], others: list[Told]) -> list[str]:
+        lines = ["", *([f"sleep {step.after}"] if step.after else [])]
+        made = [self._one(one) for one in told]
+        if len(made) > 1:
+            # Side by side: the first line of a call is the command, its body follows.
+            lines += [line for call in made for line in (call[0], call[1] + " &", *call[2:])]
+            lines.append("wait")
+        else:
+            (call,) = made
+            if step.again:
+                lines += ["look=0", f"while [ $look -lt {step.again * 10} ]; do", "look=$((look + 1))"]
+            lines += call
+        conditions = [c for one in told for c in self.story.conditions if c.told.number == one.number]
+        lines += self._after(told, conditions, others, step)
+        return lines
+
+    def _one(self, one: Told) -> list[str]:
+        if isinstance(one, Sql):
+            statement = self.names.put(_bound(one))
+            return ["# The database", f"sql {one.number} <<'END'", *statement.split("\n"), "END"]
+        exchange = one.exchange
+        key = next((v for n, v in exchange.request_headers.items() if n == self.story.profile.headers.key), "")
+        kind = next((v for n, v in exchange.request_headers.items() if n.lower() == "content-type"), None)
+        path = self.names.put(_path(exchange.url, self.story.base), path=True)
+        said = f"say {one.number} {shlex.quote(self.names.put(key))} {exchange.method} {shlex.quote(quote(path, safe=_PLAIN))}"
+        title = f"# {one.number}. {exchange.actor}: {exchange.operation}"
+        if exchange.request_body is None:
+            return [title, said]
+        if exchange.request_bytes is not None:
+            raise NoScript("a body is no UTF-8")
+        body = self.names.put(exchange.request_body)
+        return [title, f"{said} {shlex.quote(kind or 'x')} <<'END'", *body.split("\n"), "END"]
+
+    def _after(self, told: list[Told], conditions: list[Condition], others: list[Told], step: Step) -> list[str]:
+        """What is expected of answers, and kept of them."""
+        lines: list[str] = []
+        places = {c.told.number for c in conditions if c.asked is None}
+        expected = [line for c in conditions for line in self._condition(c)]
+        if step.again:
+            looks = [line for c in _looks(told, self.story.profile) for line in self._condition(c)]
+            lines += [
+                f"  ({'; '.join(looks) or ':'}; exit 3) >/dev/null",
+                "  [ $? -eq 3 ] && break",
+                "  sleep 0.1",
+                "done",
+            ]
+        for one in told:
+            if isinstance(one, Call) and one.number not in places and one.exchange.status is not None:
+                lines.append(f"must {one.number} {one.exchange.status}")
+        lines += expected
+        for one in told:
+            if isinstance(one, Call):
+                later = "\n".join(_said(other) for other in others if other.number > one.number)
+                later += "\n".join(_decided(c) for c in self.story.conditions if c.told.number > one.number)
+                for found in captures(one, later, self.names, _prefix(one)):
+                    which = f" {found.occurrence}" if found.occurrence > 1 else ""
+                    lines.append(f"keep {found.name} {one.number} {found.member}{which}")
+        return lines
+
+    def _condition(self, condition: Condition) -> list[str]:
+        told, number = condition.told, condition.told.number
+        if condition.asked is None:
+            assert isinstance(told, Call)
+            status = told.exchange.status
+            return [f"answered {number} {status if status is not None else '000'}"]
+        if condition.asked.path is None:
+            member = f'"{_last(condition.asked.place)}":'
+            return [] if member in told.text else [f"lacks {number} {shlex.quote(member)}"]
+        piece = next(p for p in told.pieces if p.path == condition.asked.path)
+        return [f"holds {number} {shlex.quote(self._pattern(piece, told))}"]
+
+    def _pattern(self, piece: Piece, told: Told) -> str:
+        """What finds a piece of text again, with anything in the place of what is new each time."""
+        text = told.text[piece.begin : piece.end]
+        following = told.text[piece.end : piece.end + 1]
+        if isinstance(piece.value, int | float) and following in ",}]" and following:
+            text += following
+        text = re.sub(r'(id": ?)(\d+)(?=[,}])', lambda found: found[1] + self.names.number(found[2]), text)
+        text = re.sub(r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*"', '"\0"', self.names.put(text))
+        if new(piece.value) and text.count("@") < 2:
+            text = told.text[piece.begin : piece.start] + '"\0"'
+        text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "\0", text)
+        pattern = re.sub(r"[\\\[\].*^$]", lambda found: "\\" + found[0], text)
+        if len(pattern) > _LONGEST_TEXT:
+            pattern = _unsplit(pattern[: _LONGEST_TEXT // 2]) + ".*" + pattern[-_LONGEST_TEXT // 2 :].lstrip("\\")
+        return pattern.replace('"\0"', '"[^"][^"]*"').replace("\0", '[^"]*')
+
+
+def _looks(told: Sequence[Told], profile: Profile) -> list[Condition]:
+    return [Condition(one, asked) for one in told if isinstance(one, Call) for asked in one.asked(profile)]
+
+
+def _unsplit(pattern: str) -> str:
+    return pattern.rstrip("\\")
+
+
+def _said(one: Told) -> str:
+    if isinstance(one, Sql):
+        return f"{one.statement} {dict(one.values)}"
+    headers = "\n".join(one.exchange.request_headers.values())
+    return f"{one.exchange.url}\n{one.exchange.request_body}\n{headers}"
+
+
+def _decided(condition: Condition) -> str:
+    if condition.asked is None or condition.asked.path is None:
+        return ""
+    return next((str(p.value) for p in condition.told.pieces if p.path == condition.asked.path), "")
+
+
+def _path(url: str, base: str) -> str:
+    if url.startswith(base):
+        return url[len(base) :]
+    # What goes to another server of the check's (one that is counted) is asked of this one.
+    return url[len("{0.scheme}://{0.netloc}".format(urlsplit(url))) :]
+
+
+def _prefix(call: Call) -> str:
+    return {"pop": "job", "submit": "request", "make": "made"}.get(
+        call.exchange.operation.partition("_")[0], call.exchange.operation.partition("_")[0]
+    )
+
+
+def _last(place: str) -> str:
+    return place.rpartition(".")[2]
+
+
+def _quoted(text: str) -> str:
+    return re.sub(r'[\\"$`]', lambda found: "\\" + found[0], text)
+
+
+def _bound(sql: Sql) -> str:
+    """The statement with its values in it."""
+
+    def literal(value: Any) -> str:
+        match value:
+            case None:
+                return "NULL"
+            case bool() | int() | float():
+                return str(value)
+            case list() | tuple():
+                return "ARRAY[" + ", ".join(map(literal, value)) + "]" + ("::text[]" if not value else "")
+            case _:
+                return "'" + str(value).replace("'", "''") + "'"
+
+    text = re.sub(
+        r"(?<![:\w]):([a-z_]\w*)",
+        lambda f: literal(sql.values[f[1]]) if f[1] in sql.values else f[0],
+        sql.statement.strip(),
+    )
+    return (
+        f"SELECT coalesce(json_agg(q)::text, '[]') FROM ({text.rstrip(';')}) AS q;"
+        if sql.reads
+        else text.rstrip(";") + ";"
+    )

@@ -1,0 +1,91 @@
+"""What a check told its target and heard of it, in order: calls, and statements on the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from conformance.client import Exchange, Question
+from conformance.evidence.spans import Path, Piece, pieces
+from conformance.profile import Profile
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A value that the check read at a place of an answer; `path` is None where the answer has no such place."""
+
+    moment: int
+    place: str
+    path: Path | None
+    value: Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """An exchange; `number` is its place among the check's calls in the script, from 1."""
+
+    number: int
+    exchange: Exchange
+
+    @property
+    def text(self) -> str:
+        """The answer's body, on one line."""
+        return (self.exchange.response_body or "").replace("\n", "")
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        return pieces(self.text)
+
+    def asked(self, profile: Profile) -> list[Asked]:
+        """What the check read of the answer, each place once, as it was read last."""
+        read = [self._placed(question, profile) for question in self.exchange.asked]
+        return list({asked.place: asked for asked in read}.values())
+
+    def _placed(self, question: Question, profile: Profile) -> Asked:
+        moment, kind, name, data, value = question
+        within = self._where(data)
+        inner = profile.answer[kind][name].split(".")
+        place = ".".join(map(str, (*(within or ()), *inner)))
+        path = None if within is None else (*within, *inner)
+        known = path is not None and any(piece.path == path for piece in self.pieces)
+        return Asked(moment, place, path if known else None, value)
+
+    def _where(self, data: Any) -> Path | None:
+        """The outermost place at which the answer holds this object."""
+        if not isinstance(data, dict):
+            return None
+        return next((piece.path for piece in self.pieces if piece.value == data), None)
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement with its values; of one that was read, `text` are its rows as PostgreSQL writes them as JSON."""
+
+    number: int
+    statement: str
+    values: Mapping[str, Any]
+    reads: bool
+    text: str = ""
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        return pieces(self.text)
+
+
+Told = Call | Sql
+
+
+def plain(value: Any) -> str:
+    """A value as one would write it in JSON, for people."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError):
+        return str(value)
+
+
+def calls(told: Sequence[Told]) -> list[Call]:
+    """The exchanges among what was told."""
+    return [one for one in told if isinstance(one, Call)]
