@@ -25,7 +25,8 @@ _moments = itertools.count()
 _UNSENT = frozenset({REFUSED, UNREACHED, INVALID})
 
 
-# What a check asked of an answer: the moment, the kind of the place, its name, what it was read from, what it found.
+# What a check asked of an answer: the moment, the kind of the place and its name (without a kind the place itself),
+# what it was read from, what it found.
 Question = tuple[int, str, str, Any, Any]
 
 
@@ -96,12 +97,17 @@ class Answer:
     @property
     def code(self) -> Any:
         """The error's code at the profile's place, or None."""
-        return dig(self.body, self.profile.errors.code)
+        return self._said(self.profile.errors.code)
 
     @property
     def message(self) -> Any:
         """The error's sentence at the profile's place, or None."""
-        return dig(self.body, self.profile.errors.message)
+        return self._said(self.profile.errors.message)
+
+    def _said(self, place: str) -> Any:
+        value = dig(self.body, place)
+        self.exchange.asked.append((next(_moments), "", place, self.body, value))
+        return value
 
     @property
     def unknown_key(self) -> bool:

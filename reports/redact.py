@@ -43,8 +43,9 @@ def without_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 class Redactor:
     """Hides the keys that stand in the headers and bodies of what is told, and further ones that are known."""
 
-    def __init__(self, told: Any, keys: Iterable[str] = ()) -> None:
-        secret = sorted({key for key in (*_keys(told), *keys) if _is_secret(key)}, key=len, reverse=True)
+    def __init__(self, told: Iterable[Any], keys: Iterable[str] = ()) -> None:
+        found = {key for one in told for key in _keys(one)} | set(keys)
+        secret = sorted(filter(_is_secret, found), key=len, reverse=True)
         self._text = re.compile("|".join(map(re.escape, secret))) if secret else None
         self._bytes = re.compile(self._text.pattern.encode()) if self._text else None
 

@@ -19,6 +19,7 @@ from reports.redact import Redactor
 ENTRIES = 1000
 BODY = 256 * 1024
 BODIES = 8 * 1024 * 1024
+_LONGEST_KEY = 200
 
 
 @dataclass
@@ -28,11 +29,13 @@ class _Room:
     left: int = BODIES
     cut: int = 0
 
-    def take(self, content: bytes) -> tuple[bytes, str]:
-        """As much of a body as is kept, and a comment where that is not all."""
-        kept = content[: min(BODY, self.left)]
+    def take(self, content: bytes, redactor: Redactor) -> tuple[bytes, str]:
+        """As much of a body as is kept, without keys, and a comment where that is not all."""
+        limit = min(BODY, self.left)
+        # A key across the cut is looked for as a whole.
+        kept = redactor.value(content[: limit + _LONGEST_KEY])[:limit] if limit else b""
         self.left -= len(kept)
-        if len(kept) == len(content):
+        if len(content) <= limit:
             return kept, ""
         self.cut += 1
         return kept, f"the first {len(kept)} of {len(content)} bytes"
@@ -62,7 +65,15 @@ def har(exchanges: Sequence[Exchange], *, title: str, epoch: float, keys: Sequen
         keys: further keys to hide, beside those that stand in headers.
     """
     kept = exchanges[-ENTRIES:]
-    told = [[dict(e.request_headers), dict(e.response_headers), e.request_body, _head(e.response_body)] for e in kept]
+    told = (
+        [
+            dict(e.request_headers),
+            dict(e.response_headers),
+            (e.request_body or "")[:BODY],
+            (e.response_body or "")[:BODY],
+        ]
+        for e in kept
+    )
     writer = _Writer(Redactor(told, keys), epoch)
     # Those that ended last tell most, and are given room first.
     entries = [_entry(exchange, writer) for exchange in reversed(kept)][::-1]
@@ -77,8 +88,8 @@ def har(exchanges: Sequence[Exchange], *, title: str, epoch: float, keys: Sequen
     return Har(json.dumps({"log": log}, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace").decode(), cut)
 
 
-def _head(text: str | None) -> str:
-    return (text or "")[:BODY]
+def _bodies(exchange: Exchange) -> tuple[str | None, str | None]:
+    return exchange.request_body, exchange.response_body
 
 
 def _cut(earlier: int, bodies: int) -> str | None:
@@ -172,13 +183,12 @@ def _content(text: str | None, raw: bytes | None) -> bytes | None:
 
 def _body(content: bytes, writer: _Writer, *, encoded: str) -> dict[str, str]:
     """A body's text, or its base64 where it is none in UTF-8. HAR 1.2 has a name for that in answers only."""
+    kept, comment = writer.room.take(content, writer.redactor)
     try:
-        whole = writer.redactor.text(content.decode()).encode()
+        content.decode()
     except UnicodeDecodeError:
-        kept, comment = writer.room.take(writer.redactor.value(content))
         body = {"text": base64.b64encode(kept).decode(), encoded: "base64"}
     else:
-        kept, comment = writer.room.take(whole)
         body = {"text": kept.decode("utf-8", "ignore")}
     return {**body, "comment": comment} if comment else body
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.catalogue import requirements
 from conformance.client import Exchange
+from conformance.errors import CouldNotRun
 from conformance.evidence.deciding import Condition, conditions
 from conformance.evidence.har import har
 from conformance.evidence.naming import Names, Role, roles
-from conformance.evidence.shell import NoScript, Story, script
+from conformance.evidence.shell import NoScript, Story, as_json, script
 from conformance.evidence.steps import steps
 from conformance.evidence.told import Call, Sql, Told, plain
 from conformance.stage import Stage
@@ -104,10 +105,9 @@ def _again(statement: Statement, failed: Failed) -> str:
     """The rows of a statement as PostgreSQL writes them as JSON."""
     if len(failed.statements) > _STATEMENTS:
         return ""
-    wrapped = f"SELECT coalesce(json_agg(q)::text, '[]') AS rows FROM ({statement.text.strip().rstrip(';')}) AS q"
     try:
-        return str(failed.stage.database.rows(wrapped, **statement.values)[0]["rows"])
-    except Exception:
+        return str(failed.stage.database.rows(as_json(statement.text), **statement.values)[0]["rows"])
+    except CouldNotRun:
         # Of a statement that is no query there is nothing to tell.
         return ""
 
@@ -120,8 +120,7 @@ def _repro(
         made = script(_story(failed, file, told, deciding))
     except NoScript as reason:
         return None, str(reason)
-    except Exception as mistake:
-        # Whatever a target answers, a failure without a script is still a failure.
+    except Exception as mistake:  # noqa: BLE001 - whatever a target answers, a failure without a script is a failure
         return None, f"the harness could not write it: {type(mistake).__name__}: {mistake}"
     folder = failed.stage.resources.evidence
     if folder is not None:
@@ -174,12 +173,11 @@ def _har(failed: Failed) -> tuple[str | None, str | None]:
 
 def _shown(deciding: Sequence[Condition], kept: Sequence[Exchange]) -> list[Deciding]:
     places = {id(exchange): number for number, exchange in enumerate(kept)}
-    shown = [
+    return [
         Deciding(exchange=places[id(c.told.exchange)], place=c.place, came=_came(c, c.told))
         for c in deciding
         if isinstance(c.told, Call) and id(c.told.exchange) in places
     ]
-    return shown
 
 
 def _came(condition: Condition, call: Call) -> str:

@@ -21,8 +21,9 @@ say() {
   curl -sS -g --path-as-is -m @PATIENCE@ -X "$2" -H 'Expect:' -H '@AGENT_HEADER@: @AGENT@' ${5:+-H "@KEY_HEADER@: $5"} \
     ${4:+-H "Content-Type: $4" --data-binary "@$dir/$1.sent"} -o "$dir/$1.raw" -w '%{http_code}' "$base$3" >"$dir/$1.status" 2>"$dir/error"
   [ -f "$dir/$1.raw" ] || : >"$dir/$1.raw"
-  sed -e ':a' -e '$!{N;ba' -e '}' -e 's/\n//g' "$dir/$1.raw" >"$dir/$1"
+  one_line "$dir/$1.raw" >"$dir/$1"
 }
+one_line() { sed -e ':a' -e '$!{N;ba' -e '}' -e 's/\n//g' "$1"; }
 # field N MEMBER [WHICH]: a text or number that stands in answer N.
 field() {
   grep -oE "\"$2\": *(\[[^]]*\]|\"([^\"\\\\]|\\\\.)*\"|[^],}]*)" "$dir/$1" | sed 's/^"[^"]*": *//' |
@@ -30,8 +31,11 @@ field() {
 }
 stop() { echo "could not be told: $*"; exit 2; }
 fine() { echo "the defect does not show: $*"; exit 0; }
-# must N STATUS: the story goes on only with this status.
-must() { [ "$(sed -n 1p "$dir/$1.status")" = "$2" ] || stop "call $1 was answered $(sed -n 1p "$dir/$1.status"), not $2: $(sed 's/\(.\{300\}\).*/\1/' "$dir/$1")"; }
+status() { sed -n 1p "$dir/$1.status"; }
+# must N STATUS: the story goes on only with this status (or one of several, as in 200|201).
+must() {
+  case "|$2|" in *"|$(status "$1")|"*) ;; *) stop "call $1 was answered $(status "$1"), not $2: $(sed 's/\(.\{300\}\).*/\1/' "$dir/$1")" ;; esac
+}
 # keep NAME N MEMBER [WHICH]: let @NAME@ stand for what the answer holds.
 keep() {
   value=$(field "$2" "$3" "$4")
@@ -39,7 +43,7 @@ keep() {
   name "$1" "$value"
 }
 # answered N STATUS, holds N TEXT, lacks N TEXT: part of the defect; without it the defect does not show.
-answered() { [ "$(sed -n 1p "$dir/$1.status")" = "$2" ] || fine "call $1 was answered $(sed -n 1p "$dir/$1.status"), not $2"; }
+answered() { [ "$(status "$1")" = "$2" ] || fine "call $1 was answered $(status "$1"), not $2"; }
 has() { grep -q -e "$(printf '%s' "$2" | fill)" "$dir/$1"; }
 holds() { has "$@" || fine "the answer to call $1 does not hold $2"; }
 lacks() { has "$@" && fine "the answer to call $1 holds $2"; :; }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from json.decoder import scanstring
 from typing import Any
 
 Path = tuple[str | int, ...]
 
 _SPACE = " \t\r\n"
+_READER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def _read(text: str, at: int, begin: int | None, path: Path, found: list[Piece])
         at = _skip(text, at + 1)
         while text[at] != "}":
             member = at
-            name, at = scanstring(text, at + 1)
+            name, at = _string(text, at)
             at = _read(text, _skip(text, _skip(text, at) + 1), member, (*path, name), found)
             at = _after(text, at)
         at += 1
@@ -63,7 +62,7 @@ def _read(text: str, at: int, begin: int | None, path: Path, found: list[Piece])
             at, index = _after(text, _read(text, at, None, (*path, index), found)), index + 1
         at += 1
     elif text[at] == '"':
-        _, at = scanstring(text, at + 1)
+        _, at = _string(text, at)
     else:
         while at < len(text) and text[at] not in ",]}" + _SPACE:
             at += 1
@@ -71,18 +70,11 @@ def _read(text: str, at: int, begin: int | None, path: Path, found: list[Piece])
     return at
 
 
+def _string(text: str, at: int) -> tuple[str, int]:
+    value, end = _READER.raw_decode(text, at)
+    return str(value), end
+
+
 def _after(text: str, at: int) -> int:
     at = _skip(text, at)
     return _skip(text, at + 1) if text[at] == "," else at
-
-
-def at(text: str, path: Path) -> Piece | None:
-    """The piece at a path."""
-    return next((piece for piece in pieces(text) if piece.path == path), None)
-
-
-def strings(text: str) -> Iterator[Piece]:
-    """The pieces that are strings or whole numbers, in the order of the text."""
-    for piece in pieces(text):
-        if isinstance(piece.value, str) or (isinstance(piece.value, int) and not isinstance(piece.value, bool)):
-            yield piece

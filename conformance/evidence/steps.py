@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from conformance.evidence.told import Call, Sql, Told
+from conformance.evidence.told import Call, Told
 
 # Seconds between two calls from which on the check waited, and did not only think.
 _PAUSE = 0.4
@@ -87,8 +87,3 @@ def _alike(first: Call, last: Call) -> bool:
 def _wait(begin: float, ended: float) -> int:
     gap = begin - ended
     return math.ceil(gap) if _PAUSE < gap < math.inf else 0
-
-
-def once(told: Sequence[Told]) -> list[Step]:
-    """Each for itself, where times say nothing."""
-    return [Step([one]) for one in told if isinstance(one, Call | Sql)]

@@ -47,7 +47,7 @@ class Call:
     def _placed(self, question: Question, profile: Profile) -> Asked:
         moment, kind, name, data, value = question
         within = self._where(data)
-        inner = profile.answer[kind][name].split(".")
+        inner = (profile.answer[kind][name] if kind else name).split(".")
         place = ".".join(map(str, (*(within or ()), *inner)))
         path = None if within is None else (*within, *inner)
         known = path is not None and any(piece.path == path for piece in self.pieces)
@@ -62,13 +62,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement with its values; of one that was read, `text` are its rows as PostgreSQL writes them as JSON."""
+    """A statement with its values; of one that was read, `rows` are its rows as PostgreSQL writes them as JSON."""
 
     number: int
     statement: str
     values: Mapping[str, Any]
     reads: bool
-    text: str = ""
+    rows: str = ""
+
+    @property
+    def text(self) -> str:
+        """The rows, on one line."""
+        return self.rows.replace("\n", "")
 
     @cached_property
     def pieces(self) -> list[Piece]:
