@@ -104,7 +104,7 @@ def _whole(call: Call | None, profile: Profile) -> list[Condition]:
         return []
     asked = call.asked(profile)
     status = call.exchange.status or 0
-    if not asked and 400 <= status < 500 and call.pieces:
+    if 400 <= status < 500 and call.pieces:
         # Of a refusal a check may look at all that it says.
         asked = [Asked(0, "body", (), call.pieces[0].value)]
     return [Condition(call, None), *(Condition(call, each) for each in asked)]
