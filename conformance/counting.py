@@ -29,6 +29,27 @@ T = TypeVar("T")
 _WATCH = 1.0
 
 
+def counted(proxy: CountingProxy, background: frozenset[Kind], act: Callable[[], T]) -> tuple[T, Window]:
+    """What an act gives, and what a server exchanged with its database for it, without what it does uncalled.
+
+    Raises:
+        CouldNotRun: what the server began did not end.
+    """
+    proxy.take()
+    given = act()
+    window = proxy.take().without(background)
+    if window.unfinished:
+        raise CouldNotRun(f"{window.unfinished} transactions of the server's did not end after the call")
+    return given, window
+
+
+def uncalled(proxy: CountingProxy, seconds: float) -> frozenset[Kind]:
+    """The kinds of transactions that a server makes while nobody calls it, for so long."""
+    proxy.take()
+    time.sleep(seconds)
+    return proxy.take().kinds
+
+
 @dataclass(frozen=True)
 class Counted:
     """A stage on a target whose traffic with its database is counted; `background` is what it does uncalled."""
@@ -43,12 +64,7 @@ class Counted:
         Raises:
             CouldNotRun: what the server began did not end.
         """
-        self.proxy.take()
-        given = act()
-        window = self.proxy.take().without(self.background)
-        if window.unfinished:
-            raise CouldNotRun(f"{window.unfinished} transactions of the server's did not end after the call")
-        return given, window
+        return counted(self.proxy, self.background, act)
 
     def received(self, act: Callable[[], object]) -> int:
         """The bytes that the database sent for an act."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from conformance import accounts, preflight, targets
+from conformance import accounts, counting, preflight, targets
 from conformance.actors import Account
 from conformance.client import Client
+from conformance.errors import CouldNotRun
 from conformance.profile import Profile
 from fixtures.counting.meter import Kind
 from fixtures.counting.proxy import CountingProxy, Window
@@ -40,16 +40,14 @@ class Counted:
         Raises:
             CouldNotCount: what the server began did not end.
         """
-        self.proxy.take()
-        given = act()
-        window = self.proxy.take().without(self.background)
-        self.client.recorder.take()
-        if window.unfinished:
+        try:
+            return counting.counted(self.proxy, self.background, act)
+        except CouldNotRun as reason:
             raise CouldNotCount(
-                f"{window.unfinished} transactions of the server's did not end after the call.",
-                "Nobody else may call the target while its traffic is counted.",
-            )
-        return given, window
+                f"{str(reason).capitalize()}.", "Nobody else may call the target while its traffic is counted."
+            ) from None
+        finally:
+            self.client.recorder.take()
 
 
 @contextmanager
@@ -83,6 +81,5 @@ def in_front_of(url: str, profile: Profile, database_url: str, listen: tuple[str
 
 def _ready(client: Client, proxy: CountingProxy, database_url: str, process: int | None) -> Counted:
     owner = accounts.provide(client)[0].owners[0]
-    proxy.take()
-    time.sleep(min(_WATCH, max(2 * client.profile.timings.cleaner, 0.2)))
-    return Counted(client, owner, proxy, database_url, proxy.take().kinds, process)
+    background = counting.uncalled(proxy, min(_WATCH, max(2 * client.profile.timings.cleaner, 0.2)))
+    return Counted(client, owner, proxy, database_url, background, process)

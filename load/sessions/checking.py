@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal, TypeAlias
 
 from conformance import histories
 from conformance.actors import Account
@@ -37,16 +38,24 @@ _LARGEST = 1024**3
 # Seconds that are waited for movements to settle and for balances to be fresh.
 _PATIENCE = 60.0
 # Seconds after which AI Horde pays a worker for being there, which no exchange tells.
-_UPTIME = 600.0
+UPTIME = 600.0
+_OWNERS = f"from {UPTIME:.0f} s on a worker is paid for being there, which no exchange tells"
+
+Kudos: TypeAlias = bool | Literal["requesters"]
+"""Whose balances are judged: everybody's, the requesters', or nobody's."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """How many operations were judged, the broken rule if there is one, and what was not judged, in sentences."""
+    """How many operations were judged, the broken rule if there is one, and what was not judged, in sentences.
+
+    What was `left_out` need not have been judged.
+    """
 
     operations: int = 0
     witness: str | None = None
     unjudged: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,12 +70,12 @@ class Queue:
 class Checking:
     """Judges one run: made when its queue stands, before its first call.
 
-    `kudos`: whether balances are judged as well.
+    `kudos`: whose balances are judged as well.
     """
 
-    def __init__(self, plan: Plan, profile: Profile, queue: Queue | None, *, kudos: bool) -> None:
+    def __init__(self, plan: Plan, profile: Profile, queue: Queue | None, *, kudos: Kudos) -> None:
         self._plan, self._profile, self._queue = plan, profile, queue
-        self._closed = _closed(plan, profile) if kudos else ()
+        self._closed = _closed(plan, profile, kudos) if kudos else ()
         self._kudos = kudos
         self._balances = self._read() if self._closed and self._wait <= _PATIENCE else []
 
@@ -106,7 +115,10 @@ class Checking:
             doubts.append(f"The queue has more than {_ROWS} rows, or bytes: who was handed how often was not judged.")
         if self._kudos and (missing := self._missing(history, whole=whole)):
             doubts.append(f"Kudos were not judged: {missing}. (`kudos = false` does without.)")
-        return Found(len(history.operations), None if witness is None else str(witness), tuple(doubts))
+        if self._kudos is True and self._closed and is_long(self._plan.seconds):
+            doubts.append(f"The kudos of workers' owners were not judged: {_OWNERS}.")
+        left_out = ("The kudos of workers' owners were left out.",) if self._kudos == "requesters" else ()
+        return Found(len(history.operations), None if witness is None else str(witness), tuple(doubts), left_out)
 
     def _missing(self, history: histories.History, *, whole: bool) -> str | None:
         if not whole:
@@ -169,12 +181,18 @@ def standing(queue: Queue, profile: Profile) -> Iterator[Standing]:
         yield Standing(submit, json.loads(said.messages) if said.messages is not None else said.prompt)
 
 
-def _closed(plan: Plan, profile: Profile) -> tuple[Account, ...]:
+def is_long(seconds: float) -> bool:
+    """Whether a run is so long that its exchanges do not tell every movement of an owner's kudos."""
+    return seconds >= UPTIME
+
+
+def _closed(plan: Plan, profile: Profile, kudos: Kudos) -> tuple[Account, ...]:
     """Accounts that nobody but the run uses, and of which its exchanges tell every movement."""
     if profile.accounts.method != "test-user":
         return ()
-    owners: Sequence[Account] = plan.owners if plan.seconds < _UPTIME else ()
-    return (*plan.requesters, *owners)
+    if kudos == "requesters" or is_long(plan.seconds):
+        return plan.requesters
+    return (*plan.requesters, *plan.owners)
 
 
 def _nothing(why: str) -> Found:

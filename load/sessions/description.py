@@ -16,6 +16,7 @@ from load.gates import ALONE, Count, Gate
 from load.scenarios import table
 from load.scenarios.plan import Phase
 from load.seeding import Description
+from load.sessions.checking import UPTIME, Kudos, is_long
 from load.sessions.ramp import Ramp, step_name
 
 
@@ -27,7 +28,8 @@ class Run(_Part):
     """One load on the target: a scenario, its phases, the queue that waits meanwhile, and the gates; or a ramp.
 
     `queue` is a built-in description or a TOML file; without one the scenario fills its own.
-    `history` keeps every exchange and has the history checker judge them; `kudos` has it judge balances as well.
+    `history` keeps every exchange and has the history checker judge them; `kudos` has it judge balances as well, of
+    everybody or of the requesters alone.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/]+$")]
@@ -35,7 +37,7 @@ class Run(_Part):
     workers: PositiveInt = 1
     queue: str | None = None
     history: bool = True
-    kudos: bool = True
+    kudos: Kudos = True
     gaps: Gaps = Gaps.EXPONENTIAL
     loop: Literal["open", "closed"] = "open"
     users: PositiveInt = 8
@@ -83,6 +85,11 @@ class Run(_Part):
                 raise ValueError(
                     f"the gate {str(gate)!r} is bound to no phase of the run: there are {', '.join(names)}"
                 )
+        if self.history and self.kudos is True and self.ramp is None and is_long(self.seconds):
+            raise ValueError(
+                f"from {UPTIME:.0f} s on a worker is paid for being there, which no exchange tells: in a run that long "
+                'the kudos of workers\' owners cannot be judged, so that it says `kudos = "requesters"` (or false)'
+            )
         if table.named(self.scenario).seeded and self.queue is None:
             raise ValueError(f"the scenario {self.scenario} wants a queue")
         return self

@@ -46,6 +46,7 @@ class Played(BaseModel):
     operations: int
     witness: str | None
     unjudged: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     judgement: Judgement
     counted: Counted | None = None
     # The name of the run whose ramp it is a step of.
@@ -159,7 +160,7 @@ def _played(
     judgement = judging.judge(result.health, judged, [found.witness] if found.witness else [], doubts)
     return Played(
         run=run, result=result, queue=queue, gates=judged, operations=found.operations, witness=found.witness,
-        unjudged=tuple(doubts), judgement=judgement, counted=counted,
+        unjudged=tuple(doubts), left_out=found.left_out, judgement=judgement, counted=counted,
     )  # fmt: skip
 
 

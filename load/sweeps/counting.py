@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from conformance import counting as taking
 from conformance import targets
+from conformance.errors import CouldNotRun
 from fixtures.counting.proxy import CountingProxy, Window
 from load.errors import CouldNotCount
 from load.probes import statements, storage
@@ -53,12 +55,10 @@ class Counting:
 
     def count(self, act: Callable[[], object]) -> None:
         """Keep what an act exchanges with the database."""
-        self.proxy.take()
-        act()
-        window = self.proxy.take().without(self.background)
-        if window.unfinished:
-            raise CouldNotCount("A transaction did not end with its call.", "Nobody else may call the target.")
-        self.windows.append(window)
+        try:
+            self.windows.append(taking.counted(self.proxy, self.background, act)[1])
+        except CouldNotRun as reason:
+            raise CouldNotCount(f"{str(reason).capitalize()}.", "Nobody else may call the target.") from None
 
 
 @contextmanager
@@ -69,9 +69,7 @@ def counting(standing: Standing, command: Sequence[str], fault: str | None = Non
         before, others = storage.look(reader), _sessions(reader)
         with targets.started(tuple(command), proxy.through(standing.database_url), fault=fault) as server:
             counted = Counting(server.url(), proxy)
-            proxy.take()
-            time.sleep(_WATCH)
-            counted.background = proxy.take().kinds
+            counted.background = taking.uncalled(proxy, _WATCH)
             yield counted
         _await_end(reader, others)
         told = storage.between(before, storage.look(reader))

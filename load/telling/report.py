@@ -99,7 +99,7 @@ def _findings(played: Played, run: Run) -> Iterator[Finding]:
     if played.witness:
         yield _finding(f"{name}: rules", "rule", "fail", played.witness, operations, run)
     elif played.operations:
-        said = f"{played.operations} operations judged by their history, no rule broken."
+        said = " ".join([f"{played.operations} operations judged by their history, no rule broken.", *played.left_out])
         yield _finding(f"{name}: rules", "rule", "pass", said, operations, run)
     known = {*doubts, *(gate.sentence for gate in played.gates), played.witness}
     for reason in played.judgement.reasons:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance import profile as profiles
 from conformance import targets
+from conformance.actors import Account
 from fixtures import postgres
 from load import sessions
 from load.health import Facts, Process, judge
@@ -119,6 +120,18 @@ def test_balances_that_are_too_old_or_not_the_runs_own_are_not_passed(tmp_path: 
     found = Checking(of, listed, None, kudos=True).judge(result(of, 1))
     assert any("the accounts are not the run's own" in said for said in found.unjudged)
     assert not any("Kudos" in said for said in Checking(of, listed, None, kudos=False).judge(result(of, 1)).unjudged)
+
+
+def test_owners_whose_movements_no_exchange_tells_are_not_passed_in_silence(tmp_path: Path) -> None:
+    requester, owner = (Account(role=role, id=role, alias=role, key=role) for role in ("requester", "owner"))
+    phases = (Phase(name="steady", seconds=600, rate=1),)
+    of = plan(tmp_path, requesters=(requester,), owners=(owner,)).model_copy(update={"phases": phases})
+    stale = REFERENCE.model_copy(update={"timings": REFERENCE.timings.model_copy(update={"settlement": 999.0})})
+    long = Checking(of, stale, None, kudos=True).judge(result(of, 1))
+    assert any("kudos of workers' owners were not judged: from 600 s on" in said for said in long.unjudged)
+    chosen = Checking(of, stale, None, kudos="requesters").judge(result(of, 1))
+    assert not any("owners" in said for said in chosen.unjudged)
+    assert chosen.left_out == ("The kudos of workers' owners were left out.",)
 
 
 def test_a_queue_that_is_too_deep_to_be_made_again_is_said_to_be_unjudged(tmp_path: Path) -> None:

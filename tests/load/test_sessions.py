@@ -75,6 +75,14 @@ def test_a_count_of_pops_that_are_made_alone_is_bound_to_no_phase_of_the_run() -
         sessions.parse(f'{RUN}gate = [{{ phase = "alone", error_ratio = 0.0 }}]', "mine")
 
 
+def test_a_run_so_long_that_owners_cannot_be_judged_says_so_itself() -> None:
+    long = RUN.replace("seconds = 5", "seconds = 600")
+    with pytest.raises(BadSession, match=r'from 600 s on.*`kudos = "requesters"`'):
+        sessions.parse(long, "mine")
+    for said in ('kudos = "requesters"', "kudos = false", "history = false"):
+        assert sessions.parse(long.replace("[[run]]", f"[[run]]\n{said}"), "mine").seconds == 600
+
+
 def test_a_scenario_that_wants_a_queue_is_given_one() -> None:
     with pytest.raises(BadSession, match="wants a queue"):
         sessions.parse(RUN.replace("pop-scan", "head-of-line"), "mine")

@@ -135,6 +135,13 @@ def test_a_ramp_is_judged_by_its_knee_and_not_by_the_step_that_broke(verdict: Ve
     assert told.rows == report.knees[0].slug
 
 
+def test_what_was_left_out_of_the_history_stands_in_the_verdict_on_it() -> None:
+    made = played(FINE).model_copy(update={"left_out": ("Owners were left out.",)})
+    report = telling.tell(outcome(made), command="load run", started_at=STARTED, machine=telling.machine())
+    (rules,) = (one for one in report.findings if one.kind == "rule")
+    assert rules.sentence == "60 operations judged by their history, no rule broken. Owners were left out."
+
+
 def test_each_step_of_a_ramp_has_its_verdict() -> None:
     session = climbed("passed", "failed", verdict=Verdict.PASS)
     report = telling.tell(session, command="load run ramp", started_at=STARTED, machine=telling.machine())
