@@ -247,7 +247,13 @@ def _unfinished(options: Options, profile: Profile, selected: set[str], seed: in
     aborted = "The run did not come to its end: it was stopped or killed."
     nothing = plugin.Outcomes(checked=set(denominator(selected, profile)))
     return _report(
-        options, profile, rows(selected, profile, nothing, aborted), seed, begun, options.target or "", aborted
+        options,
+        profile,
+        rows(selected, profile, nothing, aborted),
+        seed,
+        begun,
+        options.target or "not started yet",
+        aborted,
     )
 
 
