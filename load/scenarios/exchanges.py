@@ -3,18 +3,22 @@
 One list of rows a second, as Python's own bytes (`marshal`: a quarter of JSON's time): the file is this run's, and read
 by the same Python a moment later. The payload that all requests share is not written: its place says how many bytes
 stood there. Requests stay apart by the words before it, so the history checker links generations to requests as ever.
+
+Processes of another host send their rows to the one that leads. Their moments are of a clock that is not ours: each
+exchange is read as the widest span of ours that it may have taken, so that no rule is found broken which was kept.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from conformance.client import Exchange
 from conformance.errors import BadHistory
 from conformance.profile import Profile
+from load.scenarios.clocks import Apart
 
 # Actor, operation, method, path, key, request's body, status, answer's body, started, ended, error.
 _Row = tuple[str, str, str, str, str, bytes | None, int | None, bytes | None, float, float, str | None]
@@ -25,11 +29,11 @@ _FIRST = 24
 
 
 class Keeper:
-    """Collects the exchanges of one process and writes them once a second."""
+    """Collects the exchanges of one process and writes them once a second, or has them sent."""
 
-    def __init__(self, folder: Path, index: int, payload: bytes) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = (folder / f"exchanges-{index}.rows").open("wb")
+    def __init__(self, folder: Path, index: int, payload: bytes, send: Callable[[bytes], None] | None = None) -> None:
+        self._file = _file(folder, index) if send is None else None
+        self._send = send
         self._payload, self._place = payload, f"<{len(payload)} bytes>".encode()
         self._rows: list[_Row] = []
 
@@ -60,13 +64,48 @@ class Keeper:
     def flush(self) -> None:
         """Write what was kept since the last time."""
         rows, self._rows = self._rows, []
-        if rows:
+        if rows and self._file is not None:
             self._file.write(marshal.dumps(rows))
             self._file.flush()
+        elif rows and self._send is not None:
+            self._send(marshal.dumps(rows))
 
     def close(self) -> None:
         self.flush()
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+
+class Collector:
+    """Writes what processes of other hosts sent, as they would have themselves."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[int, IO[bytes]] = {}
+
+    def add(self, index: int, rows: bytes) -> None:
+        if index not in self._files:
+            self._files[index] = _file(self._folder, index)
+        self._files[index].write(rows)
+
+    def close(self, clocks: Mapping[int, Apart]) -> None:
+        """Write beside each process's rows how far its clock is from ours; rows of an unread clock are given up."""
+        for index, file in self._files.items():
+            file.close()
+            if index in clocks:
+                _clock(self._folder, index).write_text(clocks[index].model_dump_json(), "ascii")
+            else:
+                Path(file.name).unlink()
+        self._files.clear()
+
+
+def _file(folder: Path, index: int) -> IO[bytes]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"exchanges-{index}.rows").open("wb")
+
+
+def _clock(folder: Path, index: int) -> Path:
+    return folder / f"exchanges-{index}.clock"
 
 
 def kept(folder: Path, url: str, profile: Profile) -> Iterator[Exchange]:
@@ -76,9 +115,11 @@ def kept(folder: Path, url: str, profile: Profile) -> Iterator[Exchange]:
         BadHistory: a file holds something else.
     """
     for path in sorted(folder.glob("exchanges-*.rows")):
+        clock = path.with_suffix(".clock")
+        apart = Apart.model_validate_json(clock.read_text("ascii")) if clock.is_file() else Apart(low=0, high=0)
         with path.open("rb") as file:
             for rows in _read(file, path):
-                yield from (_exchange(row, url.rstrip("/"), profile) for row in rows)
+                yield from (_exchange(row, url.rstrip("/"), profile, apart) for row in rows)
 
 
 def _read(file: IO[bytes], path: Path) -> Iterator[list[_Row]]:
@@ -95,8 +136,9 @@ def _read(file: IO[bytes], path: Path) -> Iterator[list[_Row]]:
         yield rows
 
 
-def _exchange(row: _Row, url: str, profile: Profile) -> Exchange:
+def _exchange(row: _Row, url: str, profile: Profile, apart: Apart) -> Exchange:
     actor, operation, method, at, key, sent, status, received, started, ended, error = row
+    started, ended = apart.ours(started, ended)
     return Exchange(
         actor=actor, operation=operation, method=method, url=url + at, request_headers={profile.headers.key: key},
         request_body=_text(sent), status=status, response_headers={}, response_body=_text(received), started=started,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
 import os
+import sys
 import time
 from array import array
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import gevent
@@ -15,6 +19,7 @@ from gevent.lock import Semaphore
 from gevent.pool import Pool
 
 from conformance import profile as profiles
+from conformance.profile import Profile
 from load.arrivals import Gaps, Share, schedule, stream
 from load.health import PhaseCounts, Process, dispersion
 from load.recording import Key, Outcome, Recorder, bucketed
@@ -48,7 +53,8 @@ class Part:
         self.plan, self.share, self._send = plan, share, send
         self.profile = profiles.load(plan.profile)
         shared = payload(plan)
-        self._keeper = Keeper(plan.exchanges, share.index, shared) if plan.exchanges else None
+        to = self._send_exchanges if plan.elsewhere else None
+        self._keeper = Keeper(plan.exchanges, share.index, shared, to) if plan.exchanges else None
         self._caller = Caller(http, path, self.profile, Recorder(), self._keeper, show)
         self.crew = Crew(plan, self.profile, share, self._caller, shared)
         self._began: list[array[float]] = [array("d") for _ in plan.phases]
@@ -146,9 +152,12 @@ class Part:
                 return
             self._ended = True
             self._tell()
-            self._send("load-end", self._said())
             if self._keeper is not None:
                 self._keeper.close()
+            self._send("load-end", self._said())
+
+    def _send_exchanges(self, rows: bytes) -> None:
+        self._send("load-exchanges", {"index": self.share.index, "rows": rows})
 
     def _said(self) -> dict[str, Any]:
         lags, lateness = np.array(self._probe.lags), np.array(self._lateness)
@@ -181,6 +190,19 @@ class Part:
             if phase.counts
             for windows, found in [dispersion(list(began))]
         ]
+
+
+def alike(profile: Profile) -> str:
+    """What has to be the same in all processes of a run, to be compared and to be read."""
+    # A set's order is each process's own.
+    whole = json.dumps(profile.model_dump(), sort_keys=True, default=_listed)
+    said = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    python = ".".join(map(str, sys.version_info[:2]))
+    return f"version {version('horde-conformance')} on Python {python} with the profile {profile.name} ({said})"
+
+
+def _listed(value: Any) -> list[Any] | str:
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else str(value)
 
 
 def _quantile(times: Any, share: float) -> float:

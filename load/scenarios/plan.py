@@ -24,6 +24,8 @@ from load.errors import BadPlan
 
 # Names the file of a run's plan to its processes.
 VARIABLE = "HORDE_LOAD_PLAN"
+# Set in processes that end when their standard input does: with who started them.
+LED = "HORDE_LOAD_LED"
 _MIB = 1024 * 1024
 
 
@@ -67,6 +69,8 @@ class Plan(_Part):
     chat_share: Annotated[float, Field(ge=0, le=1)] = 0.5
     # Calls under way at most, of one process: beyond, the loop is open no more, and the run says so.
     in_flight: PositiveInt = 512
+    # Whether the processes are of other hosts: they write no files, and their clocks are not ours.
+    elsewhere: bool = False
     # A folder for each process's exchanges, for the history checker; none: they are not kept.
     exchanges: Path | None = None
     # Where the run's result goes, as JSON.

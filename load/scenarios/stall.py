@@ -37,6 +37,7 @@ _STALL, _PERIOD = 1.0, 5.0
 _QUANTILES = (0.5, 0.9, 0.99)
 # The quantile that is judged, how far it may lie from what is calculated, and how many standard errors that has to be.
 _JUDGED, _WITHIN, _ERRORS = 0.9, 0.1, 4.0
+_LOOPBACK = "127.0.0.1"
 # Seconds of a run in which nothing is left to luck.
 _REGULAR = 20.0
 # What a pop is answered: nothing.
@@ -100,9 +101,11 @@ class Stalling:
 
 
 @contextmanager
-def stalling(stall: float = _STALL, period: float = _PERIOD, pause: float = 0.0) -> Iterator[Stalling]:
+def stalling(
+    stall: float = _STALL, period: float = _PERIOD, pause: float = 0.0, host: str = _LOOPBACK
+) -> Iterator[Stalling]:
     """A stalling server in a process of its own, which takes `pause` seconds for each answer."""
-    command = [sys.executable, "-P", "-m", "load.scenarios.stall", "--serve"]
+    command = [sys.executable, "-P", "-m", "load.scenarios.stall", "--host", host, "--serve"]
     with Popen([*command, str(stall), str(period), str(pause)], stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -147,10 +150,10 @@ def _length(head: bytes | bytearray) -> int:
     return 0
 
 
-async def _serve(*times: float) -> None:
+async def _serve(host: str, *times: float) -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Answering(*times), "127.0.0.1", 0, backlog=1024)
-    typer.echo(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    server = await loop.create_server(lambda: _Answering(*times), host, 0, backlog=1024)
+    typer.echo(f"http://{host}:{server.sockets[0].getsockname()[1]}")
     # Who started us holds the other end; when it is gone, so are we.
     await loop.run_in_executor(None, sys.stdin.read)
 
@@ -184,10 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4], help="processes that make the load")
     parser.add_argument("--gaps", type=Gaps, choices=list(Gaps), default=Gaps.CONSTANT, help="between arrivals")
+    parser.add_argument("--host", default=_LOOPBACK, help=argparse.SUPPRESS)
     parser.add_argument("--serve", type=float, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
-        asyncio.run(_serve(*options.serve))
+        asyncio.run(_serve(options.host, *options.serve))
         return 0
     wanted = "".join(f"{analytic(q) * 1000:>10.1f}" for q in _QUANTILES)
     heads = "".join(f"{head:>10}" for head in ("p50", "p90", "p99"))
