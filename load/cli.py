@@ -19,7 +19,8 @@ from load import seeding, sessions
 from load.amplification import amplification_command
 from load.counts import counts_command
 from load.duet.cli import duet_command
-from load.running import Beat
+from load.joining import join_command
+from load.running import Beat, Meeting
 from load.scenarios.table import SCENARIOS
 from load.sessions import Options, Run, Session, Verdict
 from load.sessions.ramp import lines
@@ -28,6 +29,7 @@ from reports import write
 from reports.measured.parts import Database
 
 app = typer.Typer(help="Loads a server and says what may be believed of it.", no_args_is_help=True)
+app.command("join")(join_command)
 app.command("duet")(duet_command)
 app.command("sweep")(sweep_command)
 app.command("amplification")(amplification_command)
@@ -63,6 +65,10 @@ def run_command(
         typer.Option(help="host:port where we listen, through which the server reaches its database: counts bytes."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of arrivals, payloads and choices.")] = 1,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where workers of other hosts come (`load join`); none starts here."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for what was measured.")] = DEFAULT_FOLDER,
 ) -> None:
     """Load a server through a session's runs and say whether it kept its rules and its gates.
@@ -79,8 +85,12 @@ def run_command(
         # A queue that cannot be read is better said before half of the session is over.
         _ = run.description
     write.check_writable(out)
+    meeting = Meeting.read(listen) if listen else None
+    if meeting is not None:
+        meeting.check(target or "http://127.0.0.1")
     options = Options(
-        target=target, profile=profile, database_url=database_url, seed=seed, database_proxy=database_proxy
+        target=target, profile=profile, database_url=database_url, seed=seed, database_proxy=database_proxy,
+        meeting=meeting,
     )  # fmt: skip
     start = measures.Start()
     seen: list[Database | None] = []

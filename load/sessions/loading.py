@@ -13,6 +13,7 @@ from fixtures.postgres import PostgresError, Server, open_server
 from load.errors import BadTarget
 from load.probes.listening import address
 from load.probes.watching import watching
+from load.running import Meeting
 from load.sessions.counting import Counter
 
 # Any free port of this machine's own.
@@ -21,7 +22,10 @@ _ANYWHERE = ("127.0.0.1", 0)
 
 @dataclass(frozen=True)
 class Options:
-    """On what a session is played. Without `target` it is the embedded reference."""
+    """On what a session is played. Without `target` it is the embedded reference.
+
+    `meeting`: where workers of other hosts come, which then make all of the load.
+    """
 
     target: str | None = None
     profile: str | None = None
@@ -29,6 +33,7 @@ class Options:
     seed: int = 1
     # Where we listen between the server and its database, as host:port.
     database_proxy: str | None = None
+    meeting: Meeting | None = None
 
     @property
     def profile_name(self) -> str:

@@ -153,7 +153,9 @@ def _played(
         stood = None if queue is None else Queue(queue, since, time.monotonic())
         plan = _plan(run, target, options, folder, queue)
         checking = Checking(plan, profile, stood, kudos=run.kudos) if run.history else None
-        result, counted = counter.run(plan, folder, lambda: running.run(plan, run.workers, heard=heard))
+        result, counted = counter.run(
+            plan, folder, lambda: running.run(plan, run.workers, heard=heard, meeting=options.meeting)
+        )
         found = checking.judge(result) if checking is not None else Found()
     judged = gates.judge(run.gate, result, counted.figures, profile.name)
     doubts = [*(["It was interrupted."] if result.interrupted else []), *found.unjudged]
