@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -116,7 +117,13 @@ def _rendered(report: Report, thrift: Thrift) -> str:
 def _template() -> Template:
     environment = look.environment(__package__)
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
+    environment.filters["fact"] = _fact
     return environment.get_template("page.html")
+
+
+def _fact(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text, look.LONGEST_TEXT)
 
 
 def _tone(report: Report) -> str:

@@ -219,6 +219,17 @@ def test_requesters_stand_left_of_the_server_and_workers_right(make: Maker) -> N
     assert sequence([]) is None
 
 
+def test_a_crowd_gets_narrow_lanes_in_which_each_name_is_still_its_own(make: Maker) -> None:
+    crowd = [make.exchange(actor=f"a worker of long name {number}", url="http://a/pop") for number in range(16)]
+    drawing = sequence(crowd)
+    assert drawing is not None
+    assert len(drawing.lanes) == 17
+    assert drawing.width < 17 * 130
+    assert {arrow.label for arrow in drawing.arrows} == {"GET pop", "404 after 200 ms"}
+    for arrow in drawing.arrows:
+        assert min(arrow.start, arrow.end) < arrow.label_x < max(arrow.start, arrow.end)
+
+
 def test_what_happened_at_once_is_drawn_in_the_order_of_its_moments(make: Maker) -> None:
     slow = make.exchange(actor="a", started=1.0, seconds=2.0, status=200)
     fast = make.exchange(actor="b", started=1.5, seconds=0.25, status=None, error="reset")
