@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance import profile as profiles
-from load import sessions
+from load import gates, sessions
 from load.errors import BadTarget, CountsNotVisible
 from load.gates import ALONE, Count
 from load.probes.facts import NotMeasured
@@ -155,6 +155,14 @@ def played() -> sessions.Played:
 def test_gates_on_counts_are_judged_by_what_was_counted(played: sessions.Played) -> None:
     assert [one.verdict for one in played.gates] == ["passed", "failed", "passed"]
     assert all((one.measured or 0) >= 1 for one in played.gates)
+
+
+def test_the_defaults_exact_gate_is_what_the_reference_does(played: sessions.Played) -> None:
+    (bound,) = (one for run in sessions.named("default").run for one in run.gate if isinstance(one, Count))
+    assert bound.exactly is not None
+    assert played.counted is not None
+    (judged,) = gates.judge([bound], played.result, played.counted.figures, "reference")
+    assert judged.verdict == "passed", judged.sentence
 
 
 def test_each_phase_has_its_costs_and_the_database_its_samples(played: sessions.Played) -> None:
