@@ -21,6 +21,8 @@ from conformance.statuses import Generation, Status
 
 # A value that stands in many answers by chance tells little of where it came from.
 _COMMON = 2
+# A text of so many characters stands nowhere by chance.
+_OWN = 8
 _STATUS = "status"
 
 
@@ -58,8 +60,18 @@ def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int]]:
 def _looked_at(frame: FrameType, line: int) -> list[Any]:
     """The values of the names that the statement on a line looks at."""
     tree = _statement(frame.f_code.co_filename, line)
-    names = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else {}
-    return [frame.f_locals[name] for name in names if name in frame.f_locals]
+    nodes = list(ast.walk(tree)) if tree else []
+    names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
+    values = [frame.f_locals[name] for name in names if name in frame.f_locals]
+    return values + [value for node in nodes if isinstance(node, ast.Attribute) for value in _attribute(node, frame)]
+
+
+def _attribute(node: ast.Attribute, frame: FrameType) -> list[Any]:
+    """What stands in an attribute of a name; not what it would compute."""
+    if not isinstance(node.value, ast.Name):
+        return []
+    held = getattr(frame.f_locals.get(node.value.id), "__dict__", {})
+    return [held[node.attr]] if node.attr in held else []
 
 
 def _statement(file: str, line: int) -> ast.stmt | None:
@@ -127,7 +139,19 @@ def _read(value: Any, told: Sequence[Told], profile: Profile) -> list[Condition]
         for piece in sql.pieces
         if _same(piece.value, value)
     ]
+    if not places and isinstance(value, str) and len(value) >= _OWN:
+        places = _anywhere(value, told)
     return places if isinstance(value, str | list | dict | float) else places[-_COMMON:]
+
+
+def _anywhere(value: str, told: Sequence[Told]) -> list[Condition]:
+    """Texts of answers, read or not, that hold a text which is nobody else's; the last of them."""
+    return [
+        Condition(call, Asked(0, ".".join(map(str, piece.path)), piece.path, piece.value))
+        for call in calls(told)
+        for piece in call.pieces
+        if isinstance(piece.value, str) and value in piece.value
+    ][-_COMMON:]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -144,7 +168,7 @@ def _mentioned(sentence: str, told: Sequence[Told], profile: Profile) -> list[Co
         Condition(call, asked)
         for call in calls(told)
         for asked in call.asked(profile)
-        if isinstance(asked.value, str) and len(asked.value) >= 8 and asked.value in sentence
+        if isinstance(asked.value, str) and len(asked.value) >= _OWN and asked.value in sentence
     ]
 
 

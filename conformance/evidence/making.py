@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.catalogue import requirements
 from conformance.client import Exchange
-from conformance.errors import CouldNotRun
 from conformance.evidence.deciding import Condition, conditions
 from conformance.evidence.har import har
 from conformance.evidence.naming import Names, Role, roles
-from conformance.evidence.shell import NoScript, Story, as_json, script
+from conformance.evidence.shell import NoScript, Story, script
 from conformance.evidence.steps import steps
-from conformance.evidence.told import Call, Sql, Told, plain
+from conformance.evidence.told import Call, Sql, Told, as_postgres, plain
 from conformance.stage import Stage
 from reports.evidence import Deciding, Evidence, Repro
 from reports.write import write_text
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 FOLDER = "evidence"
 # A story of more calls is not told again by a script.
 _CALLS = 250
-# Statements that are read again for a script at most.
-_STATEMENTS = 20
 _SAID = 300
 
 
@@ -91,25 +88,15 @@ def _told(failed: Failed) -> list[tuple[Told, float, float]]:
     events += [(s.moment, s.moment, s) for s in failed.statements if s.moment >= first]
     events.sort(key=lambda event: event[0])
     numbered = enumerate(events, 1)
-    return [(_numbered(number, what, failed), begin, end) for number, (begin, end, what) in numbered]
+    return [(_numbered(number, what), begin, end) for number, (begin, end, what) in numbered]
 
 
-def _numbered(number: int, what: Any, failed: Failed) -> Told:
+def _numbered(number: int, what: Any) -> Told:
     if isinstance(what, Exchange):
         return Call(number, what)
-    reads = what.rows is not None
-    return Sql(number, what.text, what.values, reads, _again(what, failed) if reads else "")
-
-
-def _again(statement: Statement, failed: Failed) -> str:
-    """The rows of a statement as PostgreSQL writes them as JSON."""
-    if len(failed.statements) > _STATEMENTS:
-        return ""
-    try:
-        return str(failed.stage.database.rows(as_json(statement.text), **statement.values)[0]["rows"])
-    except CouldNotRun:
-        # Of a statement that is no query there is nothing to tell.
-        return ""
+    return Sql(
+        number, what.text, what.values, what.rows is not None, "" if what.rows is None else as_postgres(what.rows)
+    )
 
 
 def _repro(
@@ -132,7 +119,12 @@ def _story(
     failed: Failed, file: str, told: Sequence[tuple[Told, float, float]], deciding: Sequence[Condition]
 ) -> Story:
     judged = {condition.told.number for condition in deciding}
-    kept = [one for one in told if isinstance(one[0], Call) or not one[0].reads or one[0].number in judged]
+    ledger = failed.stage.profile.database.ledger
+
+    def needed(one: Told) -> bool:
+        return isinstance(one, Call) or not one.reads or one.number in judged or one.statement == ledger
+
+    kept = [each for each in told if needed(each[0])]
     if len(kept) > _CALLS:
         raise NoScript(f"the story has {len(kept)} calls")
     stage, people = failed.stage, _people(failed.stage)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -89,6 +91,22 @@ def plain(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError):
         return str(value)
+
+
+def as_postgres(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as PostgreSQL writes them with `json_agg`."""
+    members = ([f"{json.dumps(name)}:{_value(value)}" for name, value in row.items()] for row in rows)
+    return "[" + ", \n ".join("{" + ",".join(row) + "}" for row in members) + "]"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, datetime):
+        return json.dumps(value.isoformat())
+    return plain(value if value is None or isinstance(value, bool | int | float | str | list | dict) else str(value))
 
 
 def calls(told: Sequence[Told]) -> list[Call]:
