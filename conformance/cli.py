@@ -253,6 +253,23 @@ def faults_command(
     raise typer.Exit(Exit.CONFORMANT if all(f.right for f in findings) else Exit.NOT_CONFORMANT)
 
 
+@app.command("repros")
+def repros_command(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATTERN", help="Names of faults or ids that they break."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=8, help="Faults tried at the same time.")] = 2,
+) -> None:
+    """Run each fault's script against the faulty reference and a healthy one: it must tell them apart."""
+    from conformance.evidence import selftest  # noqa: PLC0415 - nobody else pays for it
+
+    chosen = faultmatrix.choose(patterns or [])
+    told = selftest.tell(chosen, jobs=jobs, on_told=lambda one: typer.echo(one.line()))
+    typer.echo(selftest.summary(told))
+    raise typer.Exit(Exit.CONFORMANT if all(one.apart for one in told) else Exit.NOT_CONFORMANT)
+
+
 @app.command("stories")
 def stories_command(
     write_to: Annotated[Path | None, typer.Option("--write", help="Write what was found to this file.")] = None,

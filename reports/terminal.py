@@ -106,6 +106,14 @@ def _print_problem(row: RequirementResult, report: Report, out: _Printer) -> Non
     out.line(f"    {one_line(row.reason or 'no reason given', REASON_LENGTH)}")
     for exchange in _last_exchanges(row):
         out.line(f"    {exchange_line(exchange)}", "dim")
+    if script := _script(row):
+        out.line(f"    to see it again: sh {script}")
+
+
+def _script(row: RequirementResult) -> str | None:
+    """The file of the first script that shows the failure again, in the report's folder."""
+    repros = (check.evidence.repro for check in row.checks if check.evidence is not None)
+    return next((repro.file for repro in repros if repro is not None), None)
 
 
 def _last_exchanges(row: RequirementResult) -> list[Exchange]:

@@ -8,7 +8,7 @@ import shlex
 from conformance.evidence.deciding import Condition
 from conformance.evidence.naming import Names, new
 from conformance.evidence.spans import Piece
-from conformance.evidence.told import Call, Told
+from conformance.evidence.told import Call, Sql, Told
 
 _LONGEST_TEXT = 6000
 _SEVERAL = 2
@@ -24,6 +24,10 @@ def lines_of(condition: Condition, names: Names) -> list[str]:
     if condition.asked.path is None:
         member = f'"{last_name(condition.asked.place)}":'
         return [] if member in told.text else [f"lacks {number} {shlex.quote(member)}"]
+    if isinstance(told, Sql) and condition.asked.path == ():
+        # In whichever order: it is that of ids, which are new each time.
+        rows = [_pattern(p, told, names) for p in told.pieces if len(p.path) == 1]
+        return [*(f"holds {number} {shlex.quote(row)}" for row in dict.fromkeys(rows)), f"rows {number} {len(rows)}"]
     piece = next(p for p in told.pieces if p.path == condition.asked.path)
     return [f"holds {number} {shlex.quote(_pattern(piece, told, names))}"]
 

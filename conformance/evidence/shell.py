@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from conformance.evidence.deciding import Condition
 from conformance.evidence.naming import Names, Role, captures, new
 from conformance.evidence.patterns import last_name, lines_of
+from conformance.evidence.sql import FUNCTIONS, bound
 from conformance.evidence.steps import Step
 from conformance.evidence.told import Asked, Call, Sql, Told
 from conformance.profile import Profile
@@ -25,6 +26,8 @@ ROUNDS = 20
 _CALLS = 200
 # What depends on whoever else calls the server.
 _OF_OTHERS = frozenset({"wait_time", "queue_position"})
+# What tells of accounts, which the script has others of.
+_OF_ACCOUNTS = frozenset({"account", "make_account"})
 _ECHOES = 3
 # As the client of the checks escapes a path.
 _PLAIN = "%/:?=&;,@!$'()*+~[]"
@@ -112,17 +115,8 @@ done
 exit $result""".split("\n")
 
 
-_SQL = r"""# sql N: run a statement on the server's database; what it gives is answer N, as JSON.
-sql() {
-  fill >"$dir/$1.sent"
-  psql -XqAt -v ON_ERROR_STOP=1 "$database" -f "$dir/$1.sent" >"$dir/$1.raw" 2>"$dir/error" ||
-    stop "the database refuses: $(sed -n 1p "$dir/error")"
-  one_line "$dir/$1.raw" >"$dir/$1"
-}"""
-
-
-# New in each telling: seven digits of the second, the process and the round.
-_RUN = "run=$(printf %07d $((($(date +%s) * 7919 + $$ * 31 + ${round:-0}) % 10000000)))"
+# New in each telling: six digits of the second, the process and the round.
+_RUN = "run=$(printf %06d $((($(date +%s) * 7919 + $$ * 31 + ${round:-0}) % 1000000)))"
 
 
 class _Writer:
@@ -156,7 +150,7 @@ class _Writer:
             usage += "".join(
                 f"\n# Needs the environment variable {name}." for name in dict.fromkeys(self._variables.values())
             )
-        further = [_SQL, "database=${2:-$DATABASE_URL}"] if database else []
+        further = [FUNCTIONS, "database=${2:-$DATABASE_URL}"] if database else []
         if database:
             self.needs += ["psql", "DATABASE_URL"]
         self.needs += dict.fromkeys(self._variables.values())
@@ -171,10 +165,12 @@ class _Writer:
     def beginnings(self) -> list[str]:
         """Names and accounts that the story's calls use."""
         lines = ["names=", _RUN, 'name run "$run"']
+        # They sort as the failing run's did.
+        ranks = {value: rank for rank, value in enumerate(sorted(set(self.story.made_up)), 1)}
         for value in self.story.made_up:
             name = self.names.values.get(value)
             if name in self.names.used:
-                lines.append(f'name {name} "n${{run}}{int(name[3:]):02d}{"x" * (len(value) - 10)}"')
+                lines.append(f'name {name} "n${{run}}{ranks[value]:03d}{"x" * (len(value) - 10)}"')
         for number, role in enumerate(self._used_roles()):
             lines += self._account(role, f"a{number}")
         return lines
@@ -271,7 +267,7 @@ class _Writer:
         if isinstance(one, Sql):
             ledger = one.statement == self.story.profile.database.ledger and one.pieces
             return decided or ([Condition(one, Asked(0, "rows", (), one.pieces[0].value))] if ledger else [])
-        if "body" in places or one.exchange.operation == "account":
+        if "body" in places or one.exchange.operation in _OF_ACCOUNTS:
             return decided
         read = [asked for asked in one.asked(self.story.profile) if asked.place not in places]
         read = [asked for asked in read if not new(asked.value) and last_name(asked.place) not in _OF_OTHERS]
@@ -286,7 +282,7 @@ class _Writer:
 
     def _one(self, one: Told) -> list[str]:
         if isinstance(one, Sql):
-            statement = self.names.put(_bound(one))
+            statement = self.names.put(bound(one))
             return ["# The database", f"sql {one.number} <<'END'", *statement.split("\n"), "END"]
         exchange = one.exchange
         key = next((v for n, v in exchange.request_headers.items() if n == self.story.profile.headers.key), "")
@@ -368,30 +364,3 @@ def _prefix(call: Call) -> str:
 
 def _quoted(text: str) -> str:
     return re.sub(r'[\\"$`]', lambda found: "\\" + found[0], text)
-
-
-def _bound(sql: Sql) -> str:
-    """The statement with its values in it."""
-
-    def literal(value: Any) -> str:
-        match value:
-            case None:
-                return "NULL"
-            case bool() | int() | float():
-                return str(value)
-            case list() | tuple():
-                return "ARRAY[" + ", ".join(map(literal, value)) + "]" + ("::text[]" if not value else "")
-            case _:
-                return "'" + str(value).replace("'", "''") + "'"
-
-    text = re.sub(
-        r"(?<![:\w]):([a-z_]\w*)",
-        lambda found: literal(sql.values[found[1]]) if found[1] in sql.values else found[0],
-        sql.statement.strip().rstrip(";"),
-    )
-    return (as_json(text) if sql.reads else text) + ";"
-
-
-def as_json(statement: str) -> str:
-    """A query that gives a query's rows as one JSON text, `rows`."""
-    return f"SELECT coalesce(json_agg(q)::text, '[]') AS rows FROM ({statement.strip().rstrip(';')}) AS q"  # noqa: S608
