@@ -40,8 +40,9 @@ class Condition:
 
 def conditions(error: BaseException, told: Sequence[Told], profile: Profile) -> list[Condition]:
     """What of the answers decided the failure, in the order in which it was told."""
-    names = [found for frame, line in _frames(error.__traceback__) for found in [_looked_at(frame, line)] if found]
-    for values in names:
+    frames = _frames(error.__traceback__)
+    looked_at = [values for frame, line in frames for values in _looked_at(frame, line) if values]
+    for values in looked_at:
         if found := _held(values, told, profile):
             return _ordered([*found, *_rows_read_last(told)])
     return _ordered([*(_mentioned(str(error), told, profile) or _last(told, profile)), *_rows_read_last(told)])
@@ -57,13 +58,13 @@ def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int]]:
     return frames[::-1][:3]
 
 
-def _looked_at(frame: FrameType, line: int) -> list[Any]:
-    """The values of the names that the statement on a line looks at."""
+def _looked_at(frame: FrameType, line: int) -> tuple[list[Any], list[Any]]:
+    """The values of the names that the statement on a line looks at, and of attributes that stand in them."""
     tree = _statement(frame.f_code.co_filename, line)
     nodes = list(ast.walk(tree)) if tree else []
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
     values = [frame.f_locals[name] for name in names if name in frame.f_locals]
-    return values + [value for node in nodes if isinstance(node, ast.Attribute) for value in _attribute(node, frame)]
+    return values, [value for node in nodes if isinstance(node, ast.Attribute) for value in _attribute(node, frame)]
 
 
 def _attribute(node: ast.Attribute, frame: FrameType) -> list[Any]:

@@ -32,13 +32,13 @@ field() {
 stop() { echo "could not be told: $*"; exit 2; }
 fine() { echo "the defect does not show: $*"; exit 0; }
 status() { sed -n 1p "$dir/$1.status"; }
-# must N STATUS: the story goes on only with this status (or one of several, as in 200|201).
+said() { echo "call $1 was answered $(status "$1"), not $2: $(sed 's/\(.\{300\}\).*/\1/' "$dir/$1")"; }
+# ready N STATUS: no story can be told without this status (or one of several, as in 200|201).
+ready() { case "|$2|" in *"|$(status "$1")|"*) ;; *) stop "$(said "$1" "$2")" ;; esac; }
+# must N STATUS: the failing run went on with this status; with another refusal the defect does not show.
 must() {
   case "|$2|" in *"|$(status "$1")|"*) return ;; esac
-  case $(status "$1") in
-    000|401|404|429|5*) stop "call $1 was answered $(status "$1"), not $2: $(sed 's/\(.\{300\}\).*/\1/' "$dir/$1")" ;;
-    *) fine "call $1 was answered $(status "$1"), not $2" ;;
-  esac
+  case $(status "$1") in 000|401|429|5*) stop "$(said "$1" "$2")" ;; *) fine "$(said "$1" "$2")" ;; esac
 }
 # keep NAME N MEMBER [WHICH]: let @NAME@ stand for what the answer holds.
 keep() {

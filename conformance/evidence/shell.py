@@ -216,14 +216,14 @@ class _Writer:
 
     def _ask(self, number: str, key: str, operation: str) -> list[str]:
         method, path = self.story.profile.route(operation)
-        return [f"say {number} {key} {method} {shlex.quote(path)}", f"must {number} 200"]
+        return [f"say {number} {key} {method} {shlex.quote(path)}", f"ready {number} 200"]
 
     def _send(self, number: str, key: str, operation: str, fields: Mapping[str, Any], **ids: str) -> list[str]:
         method, path = self.story.profile.route(operation, **ids)
         body = json.dumps(self.story.profile.build(operation, fields))
         lines = [f"say {number} {key or chr(39) * 2} {method} {path} application/json <<'END'", body, "END"]
         ok = self.story.profile.statuses["make_account" if operation == "make_account" else "moderate"]
-        return [*lines, f"must {number} {shlex.quote('|'.join(map(str, ok)))}"]
+        return [*lines, f"ready {number} {shlex.quote('|'.join(map(str, ok)))}"]
 
     # The calls
 
@@ -266,7 +266,7 @@ class _Writer:
         places = {c.place for c in decided}
         if isinstance(one, Sql):
             ledger = one.statement == self.story.profile.database.ledger and one.pieces
-            return decided or ([Condition(one, Asked(0, "rows", (), one.pieces[0].value))] if ledger else [])
+            return [Condition(one, Asked(0, "rows", (), one.pieces[0].value))] if ledger else decided
         if "body" in places or one.exchange.operation in _OF_ACCOUNTS:
             return decided
         read = [asked for asked in one.asked(self.story.profile) if asked.place not in places]
@@ -317,12 +317,23 @@ class _Writer:
         lines += expected
         for one in told:
             if isinstance(one, Call):
-                later = "\n".join(_said(other) for other in others if other.number > one.number)
+                lines += self._unlike(one)
+        for one in told:
+            if isinstance(one, Call):
+                later = "".join(_new_id(one) for other in others if _repeats(other, one))
+                later += "\n".join(_said(other) for other in others if other.number > one.number)
                 later += "\n".join(_decided(c) for c in self.story.conditions if c.told.number > one.number)
                 for found in captures(one, later, self.names, _prefix(one)):
                     which = f" {found.occurrence}" if found.occurrence > 1 else ""
                     lines.append(f"keep {found.name} {one.number} {found.member}{which}")
         return lines
+
+    def _unlike(self, call: Call) -> list[str]:
+        """A call that was made before, and got another id then."""
+        earlier = (one for step in self.story.steps for one in step.told if one.number < call.number)
+        ids = [_new_id(one) for one in earlier if isinstance(one, Call) and _repeats(call, one)]
+        known = [self.names.put(id) for id in ids if id in self.names.values and id != _new_id(call)]
+        return [f"lacks {call.number} {shlex.quote(name)}" for name in known]
 
     def _carried_out(self, call: Call) -> str:
         """The statuses with which a call like this is carried out, or the one with which it was answered."""
@@ -334,6 +345,23 @@ class _Writer:
 
 def _looks(told: Sequence[Told], profile: Profile) -> list[Condition]:
     return [Condition(one, asked) for one in told if isinstance(one, Call) for asked in one.asked(profile)]
+
+
+def _new_id(call: Call) -> str:
+    """The id that a submit was answered with."""
+    return next((str(p.value) for p in call.pieces if p.path == ("id",) and new(p.value)), "")
+
+
+def _repeats(other: Told, call: Call) -> bool:
+    """Whether a submit says again what another said."""
+    if not isinstance(other, Call) or not call.exchange.operation.startswith("submit"):
+        return False
+    one, two = call.exchange, other.exchange
+    return one is not two and (one.url, one.request_body, dict(one.request_headers)) == (
+        two.url,
+        two.request_body,
+        dict(two.request_headers),
+    )
 
 
 def _said(one: Told) -> str:

@@ -23,7 +23,7 @@ FAULTS = (
     "another-spelling-cancels-nothing",
     "families-meet-when-faulted",
 )
-KEY = re.compile(r"\b[A-Za-z0-9_-]{22}\b")
+KEY = re.compile(r"\b(?=[\w-]*[A-Z])(?=[\w-]*[0-9])[A-Za-z0-9_-]{22}\b")
 
 
 def test_each_script_tells_the_faulty_reference_from_the_healthy_one(postgres: Server) -> None:
