@@ -19,3 +19,8 @@ class NotMeasured(Fact):
 
     def __str__(self) -> str:
         return f"{self.not_measured}: not measured, {self.reason}"
+
+    @property
+    def why(self) -> str:
+        """The same under a heading that says already that it was not measured."""
+        return f"{self.not_measured}: {self.reason}"

@@ -67,7 +67,7 @@ def tell_amplification(
     return LoadReport(
         harness=harness(), title="Payload amplification", command=start.command, seed=1, started_at=start.at,
         ended_at=datetime.now(UTC), machine=start.machine, database=database, targets=(target,), findings=findings,
-        amplification=told_amplification(measured), unmeasured=tuple(map(str, measured.not_measured)),
+        amplification=told_amplification(measured), unmeasured=tuple(fact.why for fact in measured.not_measured),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def tell_sweeps(
     sweeps = [sweep for swept, found in measured for sweep in _sweeps(swept, found)]
     tables = [table for swept, found in measured for table in _tables(swept, found)]
     findings = [told for swept, found in measured for told in _findings(swept, found)]
-    unmeasured = dict.fromkeys(str(fact) for _, found in measured for fact in found.not_measured)
+    unmeasured = dict.fromkeys(fact.why for _, found in measured for fact in found.not_measured)
     axes = ", ".join(str(swept.axis) for swept, _ in measured)
     return LoadReport(
         harness=harness(), title=f"What a pop takes over {axes}", command=start.command, seed=seed,

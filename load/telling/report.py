@@ -89,7 +89,7 @@ def _unmeasured(outcome: Outcome) -> Iterator[str]:
     """What could not be counted; the same reason of several runs is told once."""
     for played in outcome.runs:
         if played.counted is not None:
-            yield from map(str, played.counted.not_measured)
+            yield from (fact.why for fact in played.counted.not_measured)
 
 
 def _findings(played: Played, run: Run) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def test_a_sweeps_verdict_is_the_reports_and_rests_on_its_rows(exponent: float, 
     (drawn,) = report.sweeps
     assert drawn.curves[0].slope is not None
     assert drawn.curves[0].slope.value == pytest.approx(exponent, abs=0.001)
-    assert report.unmeasured == ("bytes: not measured, no proxy",)
+    assert report.unmeasured == ("bytes: no proxy",)
     page = measures.kept(report, tmp_path)
     assert read_load_report(tmp_path / "load-report.json") == report
     assert "#rows-time-over-payload" in page.read_text("utf-8")

@@ -186,7 +186,7 @@ def test_what_the_database_showed_stands_in_its_run() -> None:
     ]  # fmt: skip
     (told, _) = (one for one in report.findings if one.kind == "gate")
     assert (told.outcome, told.rows) == ("fail", f"{run.slug}-counts")
-    assert report.unmeasured == ("bytes: not measured, no proxy",)
+    assert report.unmeasured == ("bytes: no proxy",)
 
 
 def test_a_run_is_told_call_by_call() -> None:
