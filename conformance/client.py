@@ -34,7 +34,8 @@ Question = tuple[int, str, str, Any, Any]
 class Exchange:
     """One call and its answer. Times are seconds of the monotonic clock; `status` is None where no answer came.
 
-    A body that is no UTF-8 stands beside its text as the bytes that it is. `asked` is what was read of the answer.
+    A body that is no UTF-8 stands beside its text as the bytes that it is. `asked` is what was read of the answer,
+    `address` the one of this machine's that the call came from, where it matters.
     """
 
     actor: str
@@ -51,6 +52,7 @@ class Exchange:
     error: str | None = None
     request_bytes: bytes | None = None
     response_bytes: bytes | None = None
+    address: str | None = None
     asked: list[Question] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -346,6 +348,7 @@ class Client:
             request_headers=dict(headers),
             request_body=None if content is None else content.decode("utf-8", "backslashreplace"),
             request_bytes=_no_text(content),
+            address=self.address,
             started=time.monotonic(),
         )
         try:

@@ -36,9 +36,6 @@ def _pattern(piece: Piece, told: Told, names: Names) -> str:
     """What finds a piece of text again, with anything in the place of what is new each time."""
     begin = _begin(piece, told)
     text = told.text[begin : piece.end]
-    following = told.text[piece.end : piece.end + 1]
-    if isinstance(piece.value, int | float) and following in ",}]" and following:
-        text += following
     text = re.sub(r'(id": ?)(\d+)(?=[,}])', lambda found: found[1] + names.number(found[2]), text)
     text = re.sub(r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*"', '"\0"', names.put(text))
     if new(piece.value) and text.count("@") < 2:
@@ -47,13 +44,17 @@ def _pattern(piece: Piece, told: Told, names: Names) -> str:
     pattern = re.sub(r"[\\\[\].*^$]", lambda found: "\\" + found[0], text)
     if len(pattern) > _LONGEST_TEXT:
         pattern = _unsplit(pattern[: _LONGEST_TEXT // 2]) + ".*" + pattern[-_LONGEST_TEXT // 2 :].lstrip("\\")
+    if isinstance(piece.value, int | float):
+        # The whole number, and no longer one.
+        pattern += "[],}]"
     return pattern.replace('"\0"', '"[^"][^"]*"').replace("\0", '[^"]*')
 
 
 def _begin(piece: Piece, told: Told) -> int:
     """Where a piece of text begins that finds this value, and none of the same name elsewhere."""
     member = f'"{piece.name}":'
-    if not piece.path or told.text.count(member) < _SEVERAL:
+    # A name that is none of the protocol's is this story's own.
+    if not re.fullmatch(r"\w+", piece.name or "") or told.text.count(member) < _SEVERAL:
         return piece.begin
     around = next((p for p in told.pieces if p.path and p.path == piece.path[:-1]), None)
     if around is not None:

@@ -18,7 +18,7 @@ say() {
   key=$(printf '%s' "$2" | fill); path=$(printf '%s' "$4" | fill)
   set -- "$1" "$3" "$path" "$5" "$key"
   if [ -n "$4" ]; then fill; fi >"$dir/$1.sent"
-  curl -sS -g --path-as-is -m @PATIENCE@ -X "$2" -H 'Expect:' -H '@AGENT_HEADER@: @AGENT@' ${5:+-H "@KEY_HEADER@: $5"} \
+  curl -sS -g --path-as-is -m @PATIENCE@ -X "$2" -H 'Expect:' -H '@AGENT_HEADER@: @AGENT@' ${from:+--interface "$from"} ${5:+-H "@KEY_HEADER@: $5"} \
     ${4:+-H "Content-Type: $4" --data-binary "@$dir/$1.sent"} -o "$dir/$1.raw" -w '%{http_code}' "$base$3" >"$dir/$1.status" 2>"$dir/error"
   [ -f "$dir/$1.raw" ] || : >"$dir/$1.raw"
   one_line "$dir/$1.raw" >"$dir/$1"
@@ -45,6 +45,13 @@ keep() {
   value=$(field "$2" "$3" "$4")
   case $value in ''|null) stop "the answer to call $2 has no $3" ;; esac
   name "$1" "$value"
+}
+# keep_beside NAME N MEMBER TEXT: the same, out of the object in which the text stands.
+keep_beside() {
+  text=$(printf '%s' "$4" | fill)
+  sed 's/{"/\
+{"/g' "$dir/$2" | grep -F -e "$text" | sed -n 1p >"$dir/beside"
+  keep "$1" beside "$3"
 }
 # answered N STATUS, holds N TEXT, lacks N TEXT: part of the defect; without it the defect does not show.
 answered() { [ "$(status "$1")" = "$2" ] || fine "call $1 was answered $(status "$1"), not $2"; }

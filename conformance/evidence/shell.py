@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from conformance.evidence.deciding import Condition
+from conformance.evidence.linking import decided_by, kept_beside, new_id, repeats, said_by
 from conformance.evidence.naming import Names, Role, captures, new
 from conformance.evidence.patterns import last_name, lines_of
 from conformance.evidence.sql import FUNCTIONS, bound
@@ -27,7 +28,7 @@ _CALLS = 200
 # What depends on whoever else calls the server.
 _OF_OTHERS = frozenset({"wait_time", "queue_position"})
 # What tells of accounts, which the script has others of.
-_OF_ACCOUNTS = frozenset({"account", "make_account"})
+_OF_ACCOUNTS = frozenset({"workers", "make_account"})
 _ECHOES = 3
 # As the client of the checks escapes a path.
 _PLAIN = "%/:?=&;,@!$'()*+~[]"
@@ -267,11 +268,19 @@ class _Writer:
         if isinstance(one, Sql):
             ledger = one.statement == self.story.profile.database.ledger and one.pieces
             return [Condition(one, Asked(0, "rows", (), one.pieces[0].value))] if ledger else decided
+        if one.exchange.operation == "account" or one.exchange.operation.endswith("statistics"):
+            # Others move them too: of them only what is of this story.
+            return [c for c in decided if c.asked is None] + [Condition(one, asked) for asked in self._named(one)]
         if "body" in places or one.exchange.operation in _OF_ACCOUNTS:
             return decided
         read = [asked for asked in one.asked(self.story.profile) if asked.place not in places]
         read = [asked for asked in read if not new(asked.value) and last_name(asked.place) not in _OF_OTHERS]
         return decided + [Condition(one, asked) for asked in (*read, *self._echoed(one))]
+
+    def _named(self, call: Call) -> list[Asked]:
+        """What an answer holds under a name of this story's."""
+        said = [p for p in call.pieces if p.path and any(m in str(p.path[-1]) for m in self.story.made_up)]
+        return [Asked(0, ".".join(map(str, p.path)), p.path, p.value) for p in said]
 
     def _echoed(self, call: Call) -> list[Asked]:
         """Of a job the texts in which something of this story was said: they tell whose job it is."""
@@ -289,7 +298,8 @@ class _Writer:
         kind = next((v for n, v in exchange.request_headers.items() if n.lower() == "content-type"), None)
         path = self.names.put(_path(exchange.url, self.story.base), path=True)
         key, path = shlex.quote(self.names.put(key)), shlex.quote(quote(path, safe=_PLAIN))
-        said = f"say {one.number} {key} {exchange.method} {path}"
+        source = f"from={exchange.address} " if exchange.address else ""
+        said = f"{source}say {one.number} {key} {exchange.method} {path}"
         title = f"# {one.number}. {exchange.actor}: {exchange.operation}"
         if exchange.request_body is None:
             return [title, said]
@@ -320,19 +330,21 @@ class _Writer:
                 lines += self._unlike(one)
         for one in told:
             if isinstance(one, Call):
-                later = "".join(_new_id(one) for other in others if _repeats(other, one))
-                later += "\n".join(_said(other) for other in others if other.number > one.number)
-                later += "\n".join(_decided(c) for c in self.story.conditions if c.told.number > one.number)
+                later = "".join(new_id(one) for other in others if repeats(other, one))
+                later += "\n".join(said_by(other) for other in others if other.number > one.number)
+                later += "\n".join(decided_by(c) for c in self.story.conditions if c.told.number > one.number)
                 for found in captures(one, later, self.names, _prefix(one)):
                     which = f" {found.occurrence}" if found.occurrence > 1 else ""
-                    lines.append(f"keep {found.name} {one.number} {found.member}{which}")
+                    lines.append(
+                        kept_beside(one, found, self.names) or f"keep {found.name} {one.number} {found.member}{which}"
+                    )
         return lines
 
     def _unlike(self, call: Call) -> list[str]:
         """A call that was made before, and got another id then."""
         earlier = (one for step in self.story.steps for one in step.told if one.number < call.number)
-        ids = [_new_id(one) for one in earlier if isinstance(one, Call) and _repeats(call, one)]
-        known = [self.names.put(id) for id in ids if id in self.names.values and id != _new_id(call)]
+        ids = [new_id(one) for one in earlier if isinstance(one, Call) and repeats(call, one)]
+        known = [self.names.put(id) for id in ids if id in self.names.values and id != new_id(call)]
         return [f"lacks {call.number} {shlex.quote(name)}" for name in known]
 
     def _carried_out(self, call: Call) -> str:
@@ -345,36 +357,6 @@ class _Writer:
 
 def _looks(told: Sequence[Told], profile: Profile) -> list[Condition]:
     return [Condition(one, asked) for one in told if isinstance(one, Call) for asked in one.asked(profile)]
-
-
-def _new_id(call: Call) -> str:
-    """The id that a submit was answered with."""
-    return next((str(p.value) for p in call.pieces if p.path == ("id",) and new(p.value)), "")
-
-
-def _repeats(other: Told, call: Call) -> bool:
-    """Whether a submit says again what another said."""
-    if not isinstance(other, Call) or not call.exchange.operation.startswith("submit"):
-        return False
-    one, two = call.exchange, other.exchange
-    return one is not two and (one.url, one.request_body, dict(one.request_headers)) == (
-        two.url,
-        two.request_body,
-        dict(two.request_headers),
-    )
-
-
-def _said(one: Told) -> str:
-    if isinstance(one, Sql):
-        return f"{one.statement} {dict(one.values)}"
-    headers = "\n".join(one.exchange.request_headers.values())
-    return f"{one.exchange.url}\n{one.exchange.request_body}\n{headers}"
-
-
-def _decided(condition: Condition) -> str:
-    if condition.asked is None or condition.asked.path is None:
-        return ""
-    return next((str(p.value) for p in condition.told.pieces if p.path == condition.asked.path), "")
 
 
 def _path(url: str, base: str) -> str:

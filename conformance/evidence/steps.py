@@ -64,7 +64,7 @@ def _like(last: tuple[Call, float, float], following: tuple[Told, float]) -> boo
 
 def _close(row: list[tuple[Call, float, float]], found: list[Step], ended: float) -> float:
     """Add a row of like calls: each for itself, or as one look."""
-    if len(row) < _LOOKS:
+    if len(row) < (_LOOKS if row and row[0][0].exchange.method != "GET" else 2):
         for call, begin, end in row:
             found.append(Step([call], _wait(begin, ended)))
             ended = max(ended, end)
