@@ -7,15 +7,17 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from conformance.client import Answer, Exchange
 from conformance.profile import Profile
 from load.recording import Key, Outcome, Recorder
 from load.scenarios.exchanges import Keeper
 
-# An answer is asked what it is without regard to how it came.
-_NO_EXCHANGE = cast(Exchange, None)
+
+def _exchange_of(status: int) -> Exchange:
+    """What an answer is read from, which keeps what was asked of it: one of its own each, or they would pile up."""
+    return Exchange("", "", "", "", {}, None, status, {}, None, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Caller:
             told = json.loads(received or b"null")
         except ValueError:
             told = None
-        return Called(self.profile, outcome(Answer(_NO_EXCHANGE, self.profile, kind, told, status)), told)
+        return Called(self.profile, outcome(Answer(_exchange_of(status), self.profile, kind, told, status)), told)
 
 
 def outcome(answer: Answer) -> Outcome:
