@@ -60,7 +60,11 @@ def findings(
     if axis is Axis.PAYLOAD:
         return [_judged("LOD-01", branch, timings, judge_payload) for branch in branches]
     if axis is Axis.DEPTH:
-        return [_judged("LOD-02", branch, timings, judge_depth) for branch in branches]
+        # What the empty pop's worker meets are rows that its rules refuse, all of them: that is LOD-07's, and is told.
+        return [
+            refused(branch, timings) if branch is Branch.EMPTY else _judged("LOD-02", branch, timings, judge_depth)
+            for branch in branches
+        ]
     told = [refused(branch, timings) for branch in branches]
     told += [statements(branch, counts) for branch in branches if any(c.branch is branch for c in counts)]
     return told + [_order(orders)] * bool(orders)

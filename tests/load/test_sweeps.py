@@ -56,6 +56,12 @@ def test_a_slope_is_held_to_its_limit(axis: Axis, exponent: float, noise: float,
     assert (finding.requirement, finding.outcome) == ({Axis.PAYLOAD: "LOD-01", Axis.DEPTH: "LOD-02"}[axis], outcome)
 
 
+def test_a_pop_that_every_row_of_the_queue_refuses_is_told_and_not_held_to_the_depth() -> None:
+    asked = timings(Axis.DEPTH, FULL[Axis.DEPTH], 0.5)
+    told = judging.findings(Axis.DEPTH, [one.model_copy(update={"branch": Branch.EMPTY}) for one in asked])
+    assert [(one.requirement, one.branch, one.outcome) for one in told] == [("LOD-07", Branch.EMPTY, None)]
+
+
 def count(level: float, statements: int) -> Count:
     return Count(axis=Axis.REFUSED, level=level, branch=Branch.TEXT, statements=statements, received_bytes=1, reads=0.0)
 
