@@ -144,8 +144,6 @@ def run(options: Options) -> model.Report:
     check_declared(selected, profile)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     begun, started = datetime.now(UTC), time.monotonic()
-    if options.on_begin is not None:
-        options.on_begin(_unfinished(options, profile, selected, seed, begun))
     aborted: str | None = None
     outcomes = plugin.Outcomes()
     url = options.target or ""
@@ -158,6 +156,9 @@ def run(options: Options) -> model.Report:
         judged = stack.enter_context(_faulty_migration(profile, options.fault))
         client = stack.enter_context(Client(target.url, judged))
         database = stack.enter_context(_database(target))
+        # Not before: what was asked for in vain leaves the report of the run before it.
+        if options.on_begin is not None:
+            options.on_begin(_unfinished(options, profile, selected, seed, begun))
         try:
             with preflight.in_time(client):
                 if options.database_proxy:

@@ -67,9 +67,10 @@ def slopes(branches: tuple[Branch, ...]) -> Iterator[tuple[str, str, float]]:
 
 def test_the_reference_reads_a_payload_only_where_it_hands_it_out(postgres: Server, tmp_path: Path) -> None:
     found = measured(postgres, tmp_path)
-    assert {(way, slope) for kind, way, slope in slopes(found.branches) if kind != "laden"} == {
-        ("deferral", 0.0), ("natural", 0.0),
-    }  # fmt: skip
+    others = [(way, slope) for kind, way, slope in slopes(found.branches) if kind != "laden"]
+    assert {way for way, _ in others} == {"deferral", "natural"}
+    # A time or a balance that is a digit shorter may be the last decimal of a slope over sizes as small as these.
+    assert all(abs(slope) <= 0.001 for _, slope in others), others
     laden = [slope for kind, _, slope in slopes(found.branches) if kind == "laden"]
     assert len(laden) == 6
     assert all(0.99 < slope < 1.1 for slope in laden)
