@@ -28,7 +28,9 @@ class Amplification(BaseModel):
 
 
 def amplification(counts: Sequence[tuple[int, int]]) -> Amplification:
-    """The line through (payload bytes, bytes counted), by least squares.
+    """The line through (payload bytes, bytes counted), by least squares, of the least count of each payload.
+
+    A call that met a connection on which nothing was prepared yet counts more: `exact` and the residual tell of it.
 
     Raises:
         BadMeasurements: fewer than three payload sizes.
@@ -39,7 +41,8 @@ def amplification(counts: Sequence[tuple[int, int]]) -> Amplification:
             f"Counts at {len(sizes)} payload sizes do not show whether they lie on a line.", "Count at three or more."
         )
     payload, counted = (np.array(column, dtype=float) for column in zip(*counts, strict=True))
-    line = stats().linregress(payload, counted)
+    least = sorted({size: min(count for payload, count in counts if payload == size) for size in sizes}.items())
+    line = stats().linregress(*np.array(least, dtype=float).T)
     off = np.abs(counted - (line.intercept + line.slope * payload))
     return Amplification(
         # Adding 0.0 makes 0 of -0.

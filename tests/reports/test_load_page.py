@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from functools import cache
@@ -19,9 +18,9 @@ from reports.measured.page import LARGEST, page
 from reports.measured.parts import Duet, Phase, Run, Sessions, Sweep
 from reports.measured.write import write_load_report
 from tests.reports import hand_written as written
+from tests.reports.browser import looked_at, needs_browser
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 class Drawing:
@@ -337,25 +336,7 @@ def test_figures_have_units_that_suit_them() -> None:
     assert thinned([], 4) == []
 
 
-def looked_at(page: Path, folder: Path) -> tuple[str, str, set[str]]:
-    """What a browser makes of a page without a network: its document, its complaints, and what it wanted to fetch."""
-    log = folder / "net.json"
-    done = subprocess.run(
-        [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-component-update",
-            "--disable-background-networking", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
-            f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr", f"--log-net-log={log}", "--dump-dom",
-            page.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    asked = re.findall(r'"url":"(?:https?|wss?)://([^/"]*)', log.read_text("utf-8"))
-    complaints = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-    # The browser calls its maker, whatever it shows.
-    return done.stdout, complaints, {host for host in asked if not host.endswith("google.com")}
-
-
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}: the page was not looked at in one")
+@needs_browser
 @pytest.mark.parametrize("report", [written.full(60), hostile()], ids=["full", "hostile"])
 def test_a_browser_shows_it_without_a_complaint_and_asks_no_network(report: LoadReport, tmp_path: Path) -> None:
     document, complaints, asked = looked_at(write_load_report(report, tmp_path).page, tmp_path)
@@ -364,7 +345,7 @@ def test_a_browser_shows_it_without_a_complaint_and_asks_no_network(report: Load
     assert len(re.findall("<svg ", document)) == 9
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+@needs_browser
 def test_a_page_that_asks_and_complains_would_be_found_out(tmp_path: Path) -> None:
     page = tmp_path / "asking.html"
     page.write_text("<img src='http://elsewhere.invalid/x.png'><script>missing()</script>")
